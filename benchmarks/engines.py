@@ -26,13 +26,13 @@ from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import faiss_files
 from sightline.store.engines.candidates import Engine
 from sightline.store.engines.faiss_ivf import FaissEngine
-from sightline.store.engines.milvus_loading import load
-from sightline.store.engines.milvus_server import MilvusEngine
+from sightline.store.engines.milvus_engine import MilvusEngine
+from sightline.store.engines.milvus_load import load
 from sightline.store.engines.milvus_tables import Tables
 from sightline.store.engines.probing import Probes
 from sightline.store.engines.views import Measure
 from sightline.store.home import Home
-from sightline.store.identity import made_identity
+from sightline.store.identity import create_identity
 from sightline.store.segments import MERGED_ROWS
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
@@ -174,7 +174,7 @@ def _server(bench: Bench) -> MilvusProcess:
 def _milvus(
     home: Home, snapshot: Snapshot, server: MilvusProcess
 ) -> tuple[float, Snapshot, Probes]:
-    store, tables = made_identity(home.folder), Tables(server.uri)
+    store, tables = create_identity(home.folder), Tables(server.uri)
     begun = time.perf_counter()
     done = load(tables, store, snapshot.published, set(), NoProgress(), measures=_BY, listed_rows=1)
     tables.close()

@@ -48,11 +48,11 @@ def measure(bench: Bench) -> list[Row]:
     # Learning happens once a round, however many shards there are.
     one = [a + (shards - 1) * max(0.0, a - b) for a, b in zip(whole, learning, strict=True)]
     size = (shortlist.codes.nbytes + shortlist.scale.nbytes) / len(rows) * _PICTURES / 1e9
-    rival = "s Exquisitor (published), 100M on one core"
+    baseline = "s Exquisitor (published), 100M on one core"
     computed = f"computed: {shards:.0f} shards in turn; every row is looked at, none is skipped"
     return [
-        compared(ROWS[0], "s", whole, rival, theirs, Goal("ratio", 1.0), note),
-        compared(ROWS[1], "s", one, rival, theirs, note=computed),
+        compared(ROWS[0], "s", whole, baseline, theirs, Goal("ratio", 1.0), note),
+        compared(ROWS[1], "s", one, baseline, theirs, note=computed),
         alone(ROWS[2], "GB", [size], Goal("value", _GIGABYTES),
               "computed for 100M: a byte a number and a scale a row; the exact rows stay on disk"),
     ]  # fmt: skip

@@ -1,9 +1,9 @@
 """low-rank-pairs: steps of a low-rank ranker over pairs of sparse rows, by number of dimensions.
 
 Queries and documents have 20 numbers each, of 5,000 and 1,000 columns. SSI learns from pairs it
-draws itself; nearly all of them move the factors. The rival is one epoch of LightFM's BPR over as
-many pairs, with the same rows as features, one thread: it also keeps AdaGrad's sums and biases, so
-its work is not the same.
+draws itself; nearly all of them move the factors. The baseline is one epoch of LightFM's BPR over
+as many pairs, with the same rows as features, one thread: it also keeps AdaGrad's sums and biases,
+so its work is not the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import clocked, cpus, interleaved
 from sightline.rankers.ssi import Pairs
-from sightline.solvers.oracles import Lists
+from sightline.solvers.oracles import CandidateLists
 
 NAME = "low-rank-pairs"
 _DIMENSIONS = {10: 0.1, 32: 0.05, 100: 0.05}
@@ -29,16 +29,16 @@ _LEAST_UPDATES = 0.5
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Learn from pairs, in turn with the rival, for each number of dimensions."""
+    """Learn from pairs, in turn with the baseline, for each number of dimensions."""
     n = _PAIRS if bench.sizes == FULL else _PAIRS // 20
     rng = np.random.default_rng(0)
     Q, D = _made(rng, 5000), _made(rng, 1000)
     candidates = rng.integers(0, _ROWS, (_ROWS, _CANDIDATES))
-    lists = Lists.of(candidates, np.arange(_CANDIDATES) < np.full((_ROWS, 1), 10))
+    lists = CandidateLists.of(candidates, np.arange(_CANDIDATES) < np.full((_ROWS, 1), 10))
     return [_row(bench, k, n, Q, D, lists) for k in _DIMENSIONS]
 
 
-def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: Lists) -> Row:
+def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: CandidateLists) -> Row:
     name, goal = f"low-rank-pairs/{k}", Goal("ratio", _DIMENSIONS[k])
     pairs = Pairs(Q, D, lists, per_query=8, seed=0)
     rng = np.random.default_rng(1)
@@ -51,8 +51,8 @@ def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: Lists) -> Row:
     sides = [lambda: clocked(ours)]
     there = importlib.util.find_spec("lightfm") is not None
     if there:
-        rival = _Rival(k, n, Q, D, lists)
-        sides.append(lambda: clocked(rival.learn))
+        baseline = _LightFM(k, n, Q, D, lists)
+        sides.append(lambda: clocked(baseline.learn))
     taken = [
         [1e6 * s / n for s in cpus(costs)] for costs in interleaved(bench.sizes.repetitions, sides)
     ]
@@ -64,24 +64,24 @@ def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: Lists) -> Row:
     return compared(name, _UNIT, taken[0], f"{_UNIT}, LightFM BPR", taken[1], goal, note)
 
 
-class _Rival:
+class _LightFM:
     """LightFM over as many positive pairs of the same lists."""
 
-    def __init__(self, k: int, n: int, Q: Any, D: Any, lists: Lists) -> None:
+    def __init__(self, k: int, n: int, Q: Any, D: Any, lists: CandidateLists) -> None:
         from lightfm import LightFM
 
         rng = np.random.default_rng(2)
         owner = np.repeat(lists.query, np.diff(lists.start))[lists.relevant]
         chosen = rng.integers(0, len(owner), n)
-        told = (owner[chosen], lists.candidate[lists.relevant][chosen])
+        pairs = (owner[chosen], lists.candidate[lists.relevant][chosen])
         ones = np.ones(n, dtype=np.float32)
         # Pairs that are drawn twice count twice: entries are not summed.
-        self._told = sparse.coo_matrix((ones, told), shape=(Q.shape[0], D.shape[0]))
+        self._interactions = sparse.coo_matrix((ones, pairs), shape=(Q.shape[0], D.shape[0]))
         self._sides = {"user_features": Q, "item_features": D}
         self._model = LightFM(no_components=k, loss="bpr", random_state=0)
 
     def learn(self) -> None:
-        self._model.fit_partial(self._told, epochs=1, num_threads=1, **self._sides)
+        self._model.fit_partial(self._interactions, epochs=1, num_threads=1, **self._sides)
 
 
 def _made(rng: np.random.Generator, columns: int) -> Any:

@@ -17,7 +17,7 @@ from benchmarks.rows import Goal, Row, curve
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.rankers._lscmr_planes import planes_of
 from sightline.rankers.lscmr import Factors
-from sightline.solvers.oracles import Criterion, Lists
+from sightline.solvers.oracles import CandidateLists, Criterion
 
 NAME = "lscmr-growth"
 ROWS = ("lscmr-growth/lists", "lscmr-growth/candidates")
@@ -50,7 +50,7 @@ def _round(n: int, candidates: int) -> Callable[[], Cost]:
     Q, D = _rows(rng, n, _WORDS), _rows(rng, max(2_000, n), _VISTERMS)
     chosen = rng.integers(0, D.shape[0], (n, candidates))
     relevant = rng.permuted(np.tile(np.arange(candidates) % 4 == 0, (n, 1)), axis=1)
-    planes = planes_of(Q, D, Lists.of(chosen, relevant), Criterion.named("map"))
+    planes = planes_of(Q, D, CandidateLists.of(chosen, relevant), Criterion.named("map"))
     factors = Factors(planes, 10, 1e-3, 1, rng)
 
     def run() -> None:

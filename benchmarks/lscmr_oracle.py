@@ -1,6 +1,6 @@
 """lscmr-oracle: the most violated order of lists of 40 candidates, for average precision.
 
-Scores are drawn at random, ten candidates of a list are relevant. The rival is the same greedy
+Scores are drawn at random, ten candidates of a list are relevant. The baseline is the same greedy
 choice in numpy, a table of relevant by other candidates for each list, its sums and its maxima; it
 must find the same values. Beside it the exact programme, and lists of twice the candidates.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import clocked, cpus, interleaved
-from sightline.solvers.oracles import Criterion, Lists, separate
+from sightline.solvers.oracles import CandidateLists, Criterion, separate
 
 NAME = "lscmr-oracle"
 ROWS = ("lscmr-oracle/map", "lscmr-oracle/programme", "lscmr-oracle/twice-the-candidates")
@@ -27,7 +27,7 @@ Doubles = NDArray[np.float64]
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Separate all lists, in turn with the rival."""
+    """Separate all lists, in turn with the baseline."""
     n = _LISTS if bench.sizes == FULL else _LISTS // 20
     lists, scores = _made(n, _CANDIDATES)
     wide, wide_scores = _made(n, 2 * _CANDIDATES)
@@ -53,16 +53,16 @@ def measure(bench: Bench) -> list[Row]:
     ]  # fmt: skip
 
 
-def _made(n: int, candidates: int) -> tuple[Lists, Doubles]:
+def _made(n: int, candidates: int) -> tuple[CandidateLists, Doubles]:
     rng = np.random.default_rng(0)
     relevant = np.zeros((n, candidates), dtype=bool)
     relevant[:, : candidates * _RELEVANT // _CANDIDATES] = True
     relevant = rng.permuted(relevant, axis=1)
     places = np.broadcast_to(np.arange(candidates), relevant.shape)
-    return Lists.of(places, relevant), rng.normal(scale=0.5, size=n * candidates)
+    return CandidateLists.of(places, relevant), rng.normal(scale=0.5, size=n * candidates)
 
 
-def _all_in_numpy(scores: Doubles, lists: Lists) -> Doubles:
+def _all_in_numpy(scores: Doubles, lists: CandidateLists) -> Doubles:
     parts = zip(lists.start[:-1], lists.start[1:], strict=True)
     return np.array([_in_numpy(scores[a:b], lists.relevant[a:b]) for a, b in parts])
 

@@ -82,7 +82,7 @@ def measure(bench: Bench) -> list[Row]:
 def _lost(name: str, one: Sequence[float], shards: Sequence[float], what: str) -> Row:
     lost = [a - b for a, b in zip(one, shards, strict=True)]
     note = f"mean AvgP {np.mean(shards):.4f} of {np.mean(one):.4f} on validation pictures, {what}"
-    samples = {"ours": shards, "rival": one}
+    samples = {"ours": shards, "baseline": one}
     return Row(name, float(np.mean(lost)), "AvgP lost", "AvgP of one learner", float(np.mean(one)),
                goal=_GOAL, repetitions=len(lost), samples=samples, note=note)  # fmt: skip
 

@@ -26,7 +26,7 @@ _UNIT = "CPU ns/triplet"
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Learn, sum the same bytes, and let the rival learn, in turn."""
+    """Learn, sum the same bytes, and let the baseline learn, in turn."""
     n = _TRIPLETS if bench.sizes == FULL else _TRIPLETS // 10
     rng = np.random.default_rng(0)
     told = (rng.standard_normal(_COMPONENTS) / 4).astype(np.float32)
@@ -47,7 +47,9 @@ def measure(bench: Bench) -> list[Row]:
         raise BenchmarkError(f"OPAR-I moved in {share:.0%} of the steps, where 30 % are expected.")
     right, theirs = _right(learner.w_, rows), _right(_sgd(turned, signs), rows)
     if right < theirs - 0.01:
-        raise BenchmarkError(f"OPAR-I orders {right:.1%} of the pairs, and the rival {theirs:.1%}.")
+        raise BenchmarkError(
+            f"OPAR-I orders {right:.1%} of the pairs, and the baseline {theirs:.1%}."
+        )
     note = f"{n:,} triplets, {share:.0%} updates; {right:.1%} in order, {theirs:.1%} by SGD"
     return [
         compared(ROWS[0], _UNIT, ours, f"{_UNIT}, numpy's sum", read, _READ, note),
@@ -58,10 +60,10 @@ def measure(bench: Bench) -> list[Row]:
 def _sgd(rows: Any, signs: Any) -> Any:
     from sklearn.linear_model import SGDClassifier
 
-    rival = SGDClassifier(
+    baseline = SGDClassifier(
         loss="hinge", alpha=1e-6, max_iter=1, tol=None, fit_intercept=False, shuffle=False
     )
-    return rival.fit(rows, signs).coef_[0]
+    return baseline.fit(rows, signs).coef_[0]
 
 
 def _right(w: Any, rows: Any) -> float:

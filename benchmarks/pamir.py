@@ -24,7 +24,7 @@ from benchmarks.corel_like import WORDS, CorelLike, corel_like
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import Cost, clocked
 from sightline.rankers.pamir import PAMIR
-from sightline.rankers.training import HeldOut
+from sightline.rankers.training import ValidationSet
 from sightline.solvers.rows import as_rows
 from sightline.solvers.targets import Targets, from_indicator
 from sightline.solvers.triplets import TripletSampler
@@ -50,7 +50,7 @@ class Course:
         self.X: Any = pictures.X
         self.targets: Targets = from_indicator(pictures.y, n, _MAX_LEN)
         held = from_indicator(pictures.y_held, n_held, _MAX_LEN, self.targets.known)
-        self.held = HeldOut(as_rows(pictures.X_held, NAME), held)
+        self.held = ValidationSet(as_rows(pictures.X_held, NAME), held)
 
     def ours(self, seed: int, n: int) -> PAMIR:
         """Fit as anybody would."""
@@ -103,8 +103,8 @@ def _beside(
     if ours < theirs - _EQUAL - 3 * spread * (2 / len(costs[name])) ** 0.5:
         raise BenchmarkError(f"AvgP {ours:.4f} is not that of the C loop, {theirs:.4f}.")
     equal = f"AvgP {ours:.4f}, C loop {theirs:.4f} (spread over seeds {spread:.4f}); {note}"
-    rival = "CPU s gcc -O3 -march=native" + (" -ffast-math" if "fast" in name else "")
-    return compared(row, "CPU s", costs["ours"], rival, costs[name], goal, equal)
+    baseline = "CPU s gcc -O3 -march=native" + (" -ffast-math" if "fast" in name else "")
+    return compared(row, "CPU s", costs["ours"], baseline, costs[name], goal, equal)
 
 
 def _loops(folder: Path, course: Course) -> dict[str, Callable[[int, int], Floats]]:
@@ -163,8 +163,8 @@ def _vowpal_wabbit(bench: Bench, course: Course) -> Row:
         f"{_PASSES} times {_PAIRS} pairs, ours all new; {shares[-1]:.0%} of ours are updates, "
         f"{updates:.0%} of Vowpal Wabbit's"
     )
-    rival = "CPU s Vowpal Wabbit -q qp, cached"
-    return compared(ROWS[3], "CPU s", ours, rival, theirs, _WABBIT, note)
+    baseline = "CPU s Vowpal Wabbit -q qp, cached"
+    return compared(ROWS[3], "CPU s", ours, baseline, theirs, _WABBIT, note)
 
 
 def _share_of_updates(course: Course, seed: int) -> float:

@@ -1,9 +1,10 @@
 """region-inference: the best tags of a picture's regions, exactly, against general solvers.
 
 Worths of 25 regions to 20 tags are drawn at random, as are gains of tags: none below 0, where an
-assignment is exact, or mostly below, where branches are needed. The rivals are the paper's linear
-programme and the same with integers, both by HiGHS, their constraints built anew for each picture
-as one who uses it would. All must agree: the search with the integers, the assignment with both.
+assignment is exact, or mostly below, where branches are needed. The baselines are the paper's
+linear programme and the same with integers, both by HiGHS, their constraints built anew for each
+picture as one who uses it would. All must agree: the search with the integers, the assignment with
+both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Problems = list[tuple[Doubles, Doubles]]
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Solve all problems, in turn with the rivals."""
+    """Solve all problems, in turn with the baselines."""
     n = _PICTURES if bench.sizes == FULL else _PICTURES // 10
     free, costly = _made(n)
     share = _checked(free, costly)

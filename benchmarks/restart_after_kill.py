@@ -45,9 +45,9 @@ def measure(bench: Bench) -> list[Row]:
         calm.append(_search(root, store, bench.folder))
         shutil.rmtree(store)
     note = f"{bench.sizes.collection} pictures; each store verified clean after the next index"
-    rival = "s the same search, never killed"
+    baseline = "s the same search, never killed"
     return [
-        compared(ROWS[0], "s", first, rival, calm, _GOAL, note),
+        compared(ROWS[0], "s", first, baseline, calm, _GOAL, note),
         alone(ROWS[1], "s", finish, note="the next index, which reads what the killed one had not"),
     ]
 

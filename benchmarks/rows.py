@@ -16,7 +16,7 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The figure not to be exceeded: of the value itself, or of its ratio to the rival."""
+    """The figure not to be exceeded: of the value itself, or of its ratio to the baseline."""
 
     of: Literal["value", "ratio"]
     at_most: float
@@ -30,13 +30,13 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `samples` holds every repetition of ours and of the rival's."""
+    """One line of the table. `samples` holds every repetition of ours and of the baseline's."""
 
     name: str
     value: float
     unit: str
-    rival: str = ""
-    rival_value: float | None = None
+    baseline: str = ""
+    baseline_value: float | None = None
     ratio: float | None = None
     goal: Goal | None = None
     repetitions: int = 1
@@ -57,18 +57,24 @@ class Row:
         if self.goal is not None:
             g = self.goal
             goal = {"of": g.of, "at_most": g.at_most, "stretch": g.stretch}
+        samples = {side: list[Json](values) for side, values in self.samples.items()}
+        # What readers of older files know the baseline by.
+        aliases: dict[str, Json] = {"rival": self.baseline, "rival_value": self.baseline_value}
+        if "baseline" in samples:
+            samples["rival"] = samples["baseline"]
         return {
             "name": self.name,
             "value": self.value,
             "unit": self.unit,
-            "rival": self.rival,
-            "rival_value": self.rival_value,
+            "baseline": self.baseline,
+            "baseline_value": self.baseline_value,
             "ratio": self.ratio,
             "goal": goal,
             "met": self.met,
             "repetitions": self.repetitions,
-            "samples": {side: list[Json](taken) for side, taken in self.samples.items()},
+            "samples": dict[str, Json](samples),
             "note": self.note,
+            **aliases,
         }
 
 
@@ -76,27 +82,27 @@ def compared(
     name: str,
     unit: str,
     ours: Sequence[float],
-    rival: str,
-    theirs: Sequence[float],
+    baseline: str,
+    baseline_samples: Sequence[float],
     goal: Goal | None = None,
     note: str = "",
 ) -> Row:
-    """Return a row of ours beside a rival's; sample n of each was taken one after the other.
+    """Return a row of ours beside a baseline's; sample n of each was taken one after the other.
 
     The ratio is the median of the ratios of such pairs, because a machine that slows down half-way
-    slows both of a pair. It is always ours over theirs, whatever the unit.
+    slows both of a pair. It is always ours over the baseline's, whatever the unit.
     """
-    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    ratios = [a / b for a, b in zip(ours, baseline_samples, strict=True)]
     return Row(
         name,
         median(ours),
         unit,
-        rival,
-        median(theirs),
+        baseline,
+        median(baseline_samples),
         median(ratios),
         goal,
         len(ours),
-        {"ours": ours, "rival": theirs},
+        {"ours": ours, "baseline": baseline_samples},
         note,
     )
 
@@ -120,7 +126,7 @@ def alone(
                note=note)  # fmt: skip
 
 
-_HEAD = ("name", "ours", "rival or limit", "ratio", "goal", "met?")
+_HEAD = ("name", "ours", "baseline or limit", "ratio", "goal", "met?")
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -134,11 +140,13 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _cells(r: Row) -> tuple[str, ...]:
-    rival = f"{_figure(r.rival_value)} {r.rival}" if r.rival_value is not None else r.rival
+    baseline = r.baseline
+    if r.baseline_value is not None:
+        baseline = f"{_figure(r.baseline_value)} {r.baseline}"
     return (
         r.name,
         f"{_figure(r.value)} {r.unit}",
-        rival or "-",
+        baseline or "-",
         f"{r.ratio:.3f}" if r.ratio is not None else "-",
         str(r.goal) if r.goal is not None else "-",
         {None: "-", True: "yes", False: "NO"}[r.met],

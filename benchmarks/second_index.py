@@ -26,9 +26,9 @@ def measure(bench: Bench) -> list[Row]:
 
     def again() -> Cost:
         ran = command(line, bench.folder)
-        said = json.loads(ran.out)
-        if said["added"] or said["changed"] or said["indexed"] != bench.sizes.collection:
-            raise BenchmarkError(f"The second index was not idle: {said}.")
+        output = json.loads(ran.out)
+        if output["added"] or output["changed"] or output["indexed"] != bench.sizes.collection:
+            raise BenchmarkError(f"The second index was not idle: {output}.")
         return ran.cost
 
     walk = python("-c", _WALK, str(root))
@@ -36,8 +36,8 @@ def measure(bench: Bench) -> list[Row]:
         bench.sizes.repetitions, [again, lambda: command(walk, bench.folder).cost]
     )
     note = f"{bench.sizes.collection} pictures with a word file each"
-    rival = "s python walk and stat"
+    baseline = "s python walk and stat"
     return [
-        compared(ROWS[0], "s", walls(ours), rival, walls(limit), _GOAL, note),
-        compared(ROWS[1], "CPU s", cpus(ours), f"CPU {rival}", cpus(limit)),
+        compared(ROWS[0], "s", walls(ours), baseline, walls(limit), _GOAL, note),
+        compared(ROWS[1], "CPU s", cpus(ours), f"CPU {baseline}", cpus(limit)),
     ]

@@ -72,10 +72,10 @@ def _many(client: Client, seconds: float, n: int) -> list[Row]:
         refuse(load, {200, 201})
     most = ask(client, 256, min(seconds, 20.0))
     refuse(most, {200, 201, 429, 503})
-    said = f"{n:,} pictures, {len(many.taken):,} answers in {seconds:g} s"
+    note = f"{n:,} pictures, {len(many.taken):,} answers in {seconds:g} s"
     return [
         alone(ROWS[1], "p99 / p50", [many.at(0.99) / many.at(0.5)], Goal("value", 4.0),
-              f"{said}, p50 {many.at(0.5):.0f} ms, 0 errors"),
+              f"{note}, p50 {many.at(0.5):.0f} ms, 0 errors"),
         compared(ROWS[2], "ms per answer, 64 clients", [many.each], "ms per answer, 4 clients",
                  [few.each], Goal("ratio", 1.25)),
         alone(ROWS[3], "share asked to come back", [most.refused / most.statuses.total()], None,
@@ -92,8 +92,8 @@ def _slow(client: Client, seconds: float) -> Row:
         with slow_sockets(client, _SLOW) as again:
             beside.append(ask(client, 1, seconds, searches_only=True))
         closed += again[0]
-    said = f"{_n(beside):,} searches beside {_SLOW} sockets, closed {closed:,} times"
-    return _beside(ROWS[4], beside, idle, Goal("ratio", 2.0), said)
+    note = f"{_n(beside):,} searches beside {_SLOW} sockets, closed {closed:,} times"
+    return _beside(ROWS[4], beside, idle, Goal("ratio", 2.0), note)
 
 
 def _while_training(client: Client, seconds: float) -> Row:
@@ -102,19 +102,19 @@ def _while_training(client: Client, seconds: float) -> Row:
     for _ in range(_PAIRS):
         idle.append(ask(client, 1, seconds, searches_only=True))
         busy.append(_while(client, client.start("train", rankers=["ridge"], dry_run=True).id))
-    said = f"{_n(busy):,} searches while jobs trained"
-    return _beside(ROWS[6], busy, idle, Goal("ratio", 3.0), said)
+    note = f"{_n(busy):,} searches while jobs trained"
+    return _beside(ROWS[6], busy, idle, Goal("ratio", 3.0), note)
 
 
 def _n(loads: Sequence[Load]) -> int:
     return sum(len(load.taken) for load in loads)
 
 
-def _beside(name: str, busy: Sequence[Load], idle: Sequence[Load], goal: Goal, said: str) -> Row:
+def _beside(name: str, busy: Sequence[Load], idle: Sequence[Load], goal: Goal, note: str) -> Row:
     for load in (*busy, *idle):
         refuse(load, {200})
     ours, theirs = ([load.at(0.99) for load in loads] for loads in (busy, idle))
-    return compared(name, "wall ms, p99", ours, "wall ms, p99, idle", theirs, goal, said)
+    return compared(name, "wall ms, p99", ours, "wall ms, p99, idle", theirs, goal, note)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from sightline.records import Batch, FeatureRows, Tags
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.segments import MERGED_ROWS
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms
 
@@ -117,7 +117,7 @@ def _publish(
     terms = tuple(tuple(sorted({t for label in row for t in _terms(label)})) for row in chosen)
     spelled = {(term_id(label), label) for row in chosen for label in row}
     batch = Batch(np.array(ids, np.int64), terms, thumbnails or (b"",) * len(ids), rows)
-    stamps = [Stamp(i, 0, 0, "[]") for i in ids]
+    stamps = [FileStamp(i, 0, 0, "[]") for i in ids]
     change = Change(events=events, batches=[batch], stamps=stamps, terms=sorted(spelled))
     writer.publish(change, finished=False)
 

@@ -15,8 +15,8 @@ from benchmarks.runner import SUBJECTS, report, run, subject
 DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 TINY = Sizes(repetitions=1, starts=1, worded=300, vocabulary=200)
 KEYS = {
-    "name", "value", "unit", "rival", "rival_value", "ratio", "goal", "met", "repetitions",
-    "samples", "note",
+    "name", "value", "unit", "baseline", "baseline_value", "rival", "rival_value", "ratio",
+    "goal", "met", "repetitions", "samples", "note",
 }  # fmt: skip
 
 
@@ -73,8 +73,8 @@ def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_ratio_is_the_median_of_pairs_and_a_goal_is_judged_by_it() -> None:
-    row = compared("a/b", "s", [1.0, 4.0, 3.0], "rival", [2.0, 2.0, 2.0], Goal("ratio", 1.4))
-    assert (row.value, row.rival_value, row.ratio, row.met) == (3.0, 2.0, 1.5, False)
+    row = compared("a/b", "s", [1.0, 4.0, 3.0], "baseline", [2.0, 2.0, 2.0], Goal("ratio", 1.4))
+    assert (row.value, row.baseline_value, row.ratio, row.met) == (3.0, 2.0, 1.5, False)
     assert alone("a/c", "s", [1.0], Goal("value", 1.0)).met is True
     assert alone("a/d", "s", [1.0]).met is None
 

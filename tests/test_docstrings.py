@@ -1,7 +1,4 @@
-"""Sections of docstrings are numpydoc's: `name : type`, then an indented description.
-
-Packages that are still to be brought into that form are in `PENDING`; the list only shrinks.
-"""
+"""Sections of docstrings are numpydoc's: `name : type`, then an indented description."""
 
 from __future__ import annotations
 
@@ -13,24 +10,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "sightline"
-PENDING = (
-    "compute",
-    "demo",
-    "pictures",
-    "store",
-    "testing",
-)
-PENDING_MODULES: tuple[str, ...] = ()
 Documented = ast.ClassDef | ast.FunctionDef
 
 
 def modules() -> list[Path]:
-    found = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        part = path.relative_to(SOURCE).parts[0]
-        if part not in PENDING and part.removesuffix(".py") not in PENDING_MODULES:
-            found.append(path)
-    return found
+    return sorted(SOURCE.rglob("*.py"))
 
 
 def entries(node: Documented, section: str) -> Iterator[str]:
@@ -89,8 +73,3 @@ def test_what_is_no_type_or_no_parameter_is_reported(tmp_path: Path) -> None:
         "made.py: f: a : what is added. (no type)",
         "made.py: f: c : int (c is no parameter)",
     ]
-
-
-def test_pending_packages_exist() -> None:
-    assert all((SOURCE / name).is_dir() for name in PENDING)
-    assert all((SOURCE / f"{name}.py").is_file() for name in PENDING_MODULES)

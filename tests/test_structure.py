@@ -48,6 +48,16 @@ def test_functions_stay_short() -> None:
     assert long == {}
 
 
+def test_a_class_name_is_defined_once() -> None:
+    found: dict[str, list[str]] = {}
+    for path, tree in trees().items():
+        if path.is_relative_to(ROOT / "src"):
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(name_of(path))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
 def test_nothing_from_outside_is_run_or_unpickled() -> None:
     forbidden = re.compile(
         r"\bimport pickle|\bjoblib\b|allow_pickle=True|shell=True|\beval\(|\bos\.system\("

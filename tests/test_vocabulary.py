@@ -1,7 +1,6 @@
 """Names follow the glossary: one concept, one name, and the field's own.
 
-`docs/reference/glossary.md` has the names. Names that are still to be changed are listed in
-`tests/vocabulary_debt.txt`; the list only shrinks.
+`docs/reference/glossary.md` has the names.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ PACKAGES = {
     "sightline": ROOT / "src" / "sightline",
     "sightline_experiments": ROOT / "experiments" / "src" / "sightline_experiments",
 }
-DEBT = Path(__file__).with_name("vocabulary_debt.txt")
 GLOSSARY = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 
 # Parts of names that are no terms of the field, or that have another meaning there.
@@ -96,31 +94,16 @@ def documents() -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{number}", line
 
 
-def offenders() -> list[str]:
-    """Return every name that is not one of the glossary's, and how many phrases documents hold."""
-    found = sorted({n for n in (*names(), *flags(sightline)) if is_denied(n)})
-    counts: dict[str, int] = {}
-    for place, line in documents():
-        document = place.partition(":")[0]
-        counts[document] = counts.get(document, 0) + len(PHRASES.findall(line))
-    return found + [f"phrases {d} {n}" for d, n in sorted(counts.items()) if n]
+def test_names_follow_the_glossary() -> None:
+    denied = sorted({n for n in (*names(), *flags(sightline)) if is_denied(n)})
+    assert denied == [], "see docs/reference/glossary.md"
 
 
-def test_no_new_name_departs_from_the_glossary() -> None:
-    known = set(DEBT.read_text(encoding="utf-8").splitlines())
-    found = [o for o in offenders() if not o.startswith("phrases ")]
-    assert [o for o in found if o not in known] == [], "see docs/reference/glossary.md"
-
-
-def test_names_that_were_changed_leave_the_list() -> None:
-    listed = DEBT.read_text(encoding="utf-8").splitlines()
-    assert listed == offenders(), "write the list anew: python -m tests.test_vocabulary"
+def test_documents_use_the_terms_of_the_field() -> None:
+    phrases = [(place, p) for place, line in documents() for p in PHRASES.findall(line)]
+    assert phrases == [], "see docs/reference/glossary.md"
 
 
 def test_the_glossary_has_every_term_that_every_surface_shares() -> None:
     for term in ("`match`", "`positive`", "`negative`", "`k`", "`id`", "`path`", "baseline"):
         assert term in GLOSSARY
-
-
-if __name__ == "__main__":
-    DEBT.write_text("\n".join(offenders()) + "\n", encoding="utf-8")

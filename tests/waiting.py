@@ -15,7 +15,7 @@ from sightline.testing.watchdog import ended
 
 # Seconds after which a test gives up on what must happen. No test checks how long anything takes.
 LIMIT = 600.0
-LATE = WorkerProcess.late
+LATE = WorkerProcess.seconds_left
 # What is looked at again, where nothing tells of a change, is looked at after so many seconds.
 _LOOK = 0.01
 
@@ -81,4 +81,4 @@ def time_only_what_hangs(monkeypatch: Any) -> None:
         hangs = "hang" in (args.get("do"), args.get("then")) or named.startswith("hang")
         return LATE(self, limit) if hangs or not self.ready else limit
 
-    monkeypatch.setattr(WorkerProcess, "late", late)
+    monkeypatch.setattr(WorkerProcess, "seconds_left", late)

@@ -350,8 +350,8 @@ class RunAlone(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """A handle of arrays that many parts share; `value` is private to the `Mapper`."""
+class SharedArrays:
+    """A handle of arrays that several parts share; `value` is private to the `Mapper`."""
 
     value: object
 
@@ -362,7 +362,7 @@ class Part:
 
     args: dict[str, Json]
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    held: tuple[Held, ...] = ()
+    held: tuple[SharedArrays, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -390,7 +390,7 @@ class Mapper(Protocol):
     `SightlineError` that it raises is raised again where the result is read.
     """
 
-    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> SharedArrays:
         """Share arrays with later parts; they must not be changed afterwards."""
         ...
 
@@ -399,17 +399,17 @@ class Mapper(Protocol):
         ...
 
 
-class InTurn:
+class SerialMapper:
     """The serial `Mapper`: one part after the other, in this process.
 
     >>> parts = [Part({"n": n}) for n in (1, 2)]
-    >>> [done.value for done in InTurn().map(lambda args, arrays: (args, arrays), parts)]
+    >>> [done.value for done in SerialMapper().map(lambda args, arrays: (args, arrays), parts)]
     [{'n': 1}, {'n': 2}]
     """
 
-    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> SharedArrays:
         """Return a handle of the unchanged arrays."""
-        return Held(arrays)
+        return SharedArrays(arrays)
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
         """Yield the result of each part."""

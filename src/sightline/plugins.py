@@ -1,8 +1,8 @@
-"""Plugins: features, readers of tag files and commands from other packages, by name.
+"""Plugins: features, rankers, readers of tag files and commands from other packages, by name.
 
 A package adds plugins by an entry point in the group `sightline` that names a module with any of
-the hooks below, each marked with `@sightline.plugins.hookimpl`. Built-in names are in a table;
-plugins are loaded only for a name that is not in it.
+the hooks below, each marked with `@sightline.plugins.hookimpl`. Built-in names are in tables
+(`sightline.registry`); plugins are loaded only to list all names, or for a name that is not there.
 
 register_features(register)
     Call `register(name, "package.module:attribute")` for each feature; the attribute, called
@@ -10,6 +10,9 @@ register_features(register)
 register_word_files(register)
     Call `register(".ext", "package.module:function")` for each format of files with words for many
     pictures; the function takes (path, root) as bytes and returns a `WordsFile`.
+register_rankers(register)
+    Call `register(name, sightline.registry.RankerEntry("package.module:Class", "what it is"))` for
+    each ranker; `RankerEntry` says what the class must have.
 
 Commands are entry points in the group `sightline.commands`: the name of the command and the
 `package.module:attribute` of a click command. They are found without pluggy and without importing
@@ -20,71 +23,28 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import UsageError
+from sightline.registry import FEATURE_SETS, FEATURES, RANKERS, FeatureEntry, RankerEntry
 
 if TYPE_CHECKING:
     import pluggy
 
 GROUP = "sightline"
 COMMANDS = "sightline.commands"
-KINDS = ("features", "word_files")
+KINDS = ("features", "word_files", "rankers")
 _TABLE = "sightline.pictures.tables:read_words_file"
-BUILT_IN: dict[str, dict[str, str]] = {
-    "features": {
-        "deep": "sightline.features.deep.vector:DeepVector",
-        "deep-scales": "sightline.features.deep.vector:DeepScales",
-        "deep-stages": "sightline.features.deep.stages:DeepStages",
-        "deep-peaks": "sightline.features.deep.stages:DeepPeaks",
-        "deep-grid": "sightline.features.deep.maps:DeepGrid",
-        "deep-medium": "sightline.features.deep.large:DeepMedium",
-        "deep-medium-stages": "sightline.features.deep.large:DeepMediumStages",
-        "deep-medium-peaks": "sightline.features.deep.large:DeepMediumPeaks",
-        "deep-large": "sightline.features.deep.large:DeepLarge",
-        "deep-large-stages": "sightline.features.deep.large:DeepLargeStages",
-        "deep-large-peaks": "sightline.features.deep.large:DeepLargePeaks",
-        "classic": "sightline.features.local.layout:Classic",
-        "visterms": "sightline.features.local.visterms:Visterms",
-        "fisher": "sightline.features.local.fisher:Fisher",
-        "gaussians": "sightline.features.local.gaussians:Gaussians",
-        "sift-200": "sightline.features.local.keypoints:Sift200",
-        "sift-1000": "sightline.features.local.keypoints:Sift1000",
-        "dense-sift-200": "sightline.features.local.keypoints:DenseSift200",
-        "dense-sift-1000": "sightline.features.local.keypoints:DenseSift1000",
-        "color": "sightline.features.whole.color:ColorMoments",
-        "edges": "sightline.features.whole.edges:EdgeDirections",
-        "gabor": "sightline.features.whole.gabor:GaborMoments",
-        "lbp": "sightline.features.whole.lbp:Patterns",
-        "gist": "sightline.features.whole.gist:Gist",
-        "ehd": "sightline.features.whole.ehd:EdgeHistogram",
-        "cedd": "sightline.features.whole.cedd:CEDD",
-        "regions": "sightline.regions.feature:RegionWords",
-        "regions-deep": "sightline.regions.feature:DeepRegions",
-    },
-    "word_files": {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE},
-}
-
-# Names of sets of features.
-SETS = {
-    "deep-all": ("deep", "deep-stages", "deep-peaks"),
-    "classic-all": ("classic", "visterms"),
-    "whole-all": (
-        "color", "edges", "gabor", "lbp", "gist",
-        "sift-200", "sift-1000", "dense-sift-200", "dense-sift-1000",
-    ),
-    "best": (
-        "deep", "deep-stages", "deep-peaks", "deep-medium", "deep-medium-stages",
-        "deep-medium-peaks", "deep-large", "deep-large-stages", "deep-large-peaks", "fisher",
-    ),
-}  # fmt: skip
-
-# Features that are not vectors: pictures are neither ranked nor compared by them.
-NO_VECTORS = frozenset({"regions", "regions-deep"})
+_WORD_FILES = {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE}
+# A colon separates the name of a ranker from its option, a comma one ranker from the next.
+_RANKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Register = Callable[[str, str], None]
+RegisterRanker = Callable[[str, RankerEntry], None]
+T = TypeVar("T")
 _manager: pluggy.PluginManager | None = None
 
 
@@ -125,23 +85,85 @@ class Hooks:
     def register_word_files(self, register: Register) -> None:
         """Add readers of files that hold the words of many pictures."""
 
+    def register_rankers(self, register: RegisterRanker) -> None:
+        """Add rankers, which `train` selects from."""
+
 
 def names(kind: str) -> dict[str, str]:
-    """Return the known names of a kind with their import paths.
+    """Return the known features or formats of word files, with their import paths.
 
     A plugin cannot replace a built-in name.
 
     >>> sorted(names("word_files"))
     ['.csv', '.json', '.jsonl', '.tsv']
     """
-    places = dict(BUILT_IN[kind])
+    return {name: path for name, (path, _) in _with_plugins(kind, _built_in(kind)).items()}
+
+
+def features() -> dict[str, FeatureEntry]:
+    """Return all features: the built-in ones, then those of plugins."""
+    paths = {name: entry.class_path for name, entry in FEATURES.items()}
+    return {
+        name: FEATURES.get(name) or FeatureEntry(path, f"added by {plugin}", "plugin")
+        for name, (path, plugin) in _with_plugins("features", paths).items()
+    }
+
+
+def rankers() -> dict[str, RankerEntry]:
+    """Return all rankers: the built-in ones, then those of plugins."""
+    entries = _with_plugins("rankers", RANKERS)
+    for name, (entry, plugin) in entries.items():
+        if name in RANKERS:
+            continue
+        if not isinstance(entry, RankerEntry):
+            raise UsageError(
+                f"The plugin {plugin} registers {entry!r} as the ranker {name!r}. It must register "
+                "a sightline.registry.RankerEntry."
+            )
+        if not _RANKER_NAME.fullmatch(name):
+            raise UsageError(
+                f"The plugin {plugin} registers a ranker by the name {name!r}. A name consists of "
+                "lower-case letters, digits, hyphens and underscores."
+            )
+    return {name: entry for name, (entry, _) in entries.items()}
+
+
+def plugin_of_ranker(name: str) -> str:
+    """Return the plugin that adds a ranker; "" if it is built in or unknown."""
+    if name in RANKERS:
+        return ""
+    return _with_plugins("rankers", RANKERS).get(name, (None, ""))[1]
+
+
+def _built_in(kind: str) -> dict[str, str]:
+    if kind == "word_files":
+        return _WORD_FILES
+    return {name: entry.class_path for name, entry in FEATURES.items()}
+
+
+def _with_plugins(kind: str, built_in: Mapping[str, T]) -> dict[str, tuple[T, str]]:
+    """Return what is registered by name, each with the plugin that did; "" if it is built in."""
+    entries = {name: (entry, "") for name, entry in built_in.items()}
     for plugin in getattr(manager().hook, f"register_{kind}").get_hookimpls():
+        package = _package_of(plugin.plugin) or plugin.plugin_name
+
+        def register(name: str, entry: T, package: str = package) -> None:
+            entries.setdefault(name, (entry, package))
+
         try:
-            plugin.function(register=lambda name, place: places.setdefault(name, place))
+            plugin.function(register=register)
         except Exception as e:
             # Code of another package: whatever it raises, the message names the plugin.
             raise UsageError(f"The plugin {plugin.plugin_name} failed: {e!r}.") from e
-    return places
+    return entries
+
+
+def _package_of(plugin: object) -> str:
+    """Return the name of the installed package that a plugin comes with; "" if there is none."""
+    for installed, package in manager().list_plugin_distinfo():
+        if installed is plugin:
+            return str(package.project_name)
+    return ""
 
 
 def expanded(features: Iterable[str]) -> list[str]:
@@ -150,13 +172,13 @@ def expanded(features: Iterable[str]) -> list[str]:
     >>> expanded(["deep", "deep-all"])
     ['deep', 'deep-stages', 'deep-peaks']
     """
-    names = [f for name in features for f in SETS.get(name, (name,))]
+    names = [f for name in features for f in FEATURE_SETS.get(name, (name,))]
     return list(dict.fromkeys(names))
 
 
 def place(kind: str, name: str) -> str:
     """Return the import path of a name; plugins are loaded only if it is not built in."""
-    built_in = BUILT_IN[kind].get(name)
+    built_in = _built_in(kind).get(name)
     if built_in is not None:
         return built_in
     known = names(kind)

@@ -59,6 +59,10 @@ class Skipped:
     kind: str
     reason: str
 
+    def to_dict(self) -> dict[str, str]:
+        """Return it as plain values; `os.fsencode` restores the path."""
+        return {"path": os.fsdecode(self.path), "kind": self.kind, "reason": self.reason}
+
 
 @dataclass(frozen=True, slots=True)
 class Tags:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from sightline.annotators import cmtt
-from sightline.annotators.cmtt import CMTT, _directions, _unit
+from sightline.annotators.cmtt import CMTT, _directions, _without_rounding
 from tests.naive import media as naive
 from tests.naive.media import problem
 
@@ -84,7 +84,8 @@ def test_the_basis_of_the_directions_does_not_matter(monkeypatch: pytest.MonkeyP
 
 
 def test_a_column_of_which_only_rounding_is_left_has_no_direction() -> None:
-    found = _unit(np.array([[3.0, 4.0], [1e-16, 0.0], [0.0, 0.0]]), np.array([5.0, 1.0, 0.0]))
+    rows = np.array([[3.0, 4.0], [1e-16, 0.0], [0.0, 0.0]])
+    found = _without_rounding(rows, np.array([5.0, 1.0, 0.0]))
     assert found.tolist() == [[0.6, 0.8], [0.0, 0.0], [0.0, 0.0]]
 
 

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from sightline.annotators import _neighbours_fast as fast
 from sightline.annotators import neighbours as module
 from sightline.annotators._neighbour_sigmoid import Prior, fit_curves, shared_curve
-from sightline.annotators._neighbour_weights import Curve, LeftOut, Words, learn, weights_of
+from sightline.annotators._neighbour_weights import (
+    Curve,
+    LeaveOneOutNeighbours,
+    WordIncidence,
+    learn,
+    weights_of,
+)
 from sightline.annotators.neighbours import Neighbours
 from tests.naive import neighbours as naive
 from tests.naive.annotators import problem
@@ -21,15 +27,17 @@ from tests.naive.annotators import problem
 Floats = NDArray[np.float32]
 
 
-def left_out(n: int = 20, k: int = 6, n_views: int = 2, seed: int = 0) -> tuple[LeftOut, Floats]:
+def left_out(
+    n: int = 20, k: int = 6, n_views: int = 2, seed: int = 0
+) -> tuple[LeaveOneOutNeighbours, Floats]:
     """Return a random problem and the table of its words, some on no picture and some on all."""
     rng = np.random.default_rng(seed)
     Y = (rng.random((n, 6)) < [0.5, 0.3, 0.1, 0.0, 1.0, 0.2]).astype(np.float32)
     nearest = np.array([rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)])
     distances = np.sort(rng.random((n, k, n_views)).astype(np.float32), axis=1)
     own = np.sort(rng.choice(n, n - 3, replace=False))
-    words = Words.of(Y)
-    return LeftOut.of(own, nearest[own].astype(np.int32), distances[own], words), Y
+    words = WordIncidence.of(Y)
+    return LeaveOneOutNeighbours.of(own, nearest[own].astype(np.int32), distances[own], words), Y
 
 
 def curves(logistic: bool, seed: int = 0) -> Curve:
@@ -91,7 +99,9 @@ def test_carried_and_absent_words_count_1_in_all() -> None:
     some, Y = left_out()
     carried = Y[some.own].sum()
     assert some.cost == pytest.approx([1 / (Y[some.own].size - carried), 1 / carried])
-    nothing = LeftOut.of(some.own, some.nearest, some.distances, Words.of(np.zeros((20, 6))))
+    nothing = LeaveOneOutNeighbours.of(
+        some.own, some.nearest, some.distances, WordIncidence.of(np.zeros((20, 6)))
+    )
     assert nothing.cost.tolist() == [1 / (17 * 6), 0.0]
 
 
@@ -136,7 +146,9 @@ def test_theta_is_the_best_of_many(logistic: bool) -> None:
     X, Y = problem(80, d=4)
     model = Neighbours(K=20).fit(X, Y)
     found = next(model.search_.among_themselves(20))
-    some = LeftOut.of(np.arange(80), found.nearest, found.distances, Words.of(Y))
+    some = LeaveOneOutNeighbours.of(
+        np.arange(80), found.nearest, found.distances, WordIncidence.of(Y)
+    )
     curve = Curve(np.full(5, 6.0), np.full(5, -3.0), True) if logistic else Curve.straight(1e-3, 5)
     theta, history = learn("distance", some, curve, np.array([1.0]))
     tried = [
@@ -182,7 +194,9 @@ def test_curves_never_get_worse_and_keep_the_order_of_pictures() -> None:
     assert height(first) > height(shared)
     assert height(again) >= height(first) - 1e-12
     assert (first.slope > 0).all()
-    nothing = LeftOut.of(some.own, some.nearest, some.distances, Words.of(np.zeros((40, 2))))
+    nothing = LeaveOneOutNeighbours.of(
+        some.own, some.nearest, some.distances, WordIncidence.of(np.zeros((40, 2)))
+    )
     assert isinstance(shared_curve(nothing, pi), Prior)
 
 

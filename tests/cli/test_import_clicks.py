@@ -110,7 +110,7 @@ def test_an_import_is_a_session_that_can_be_taken_back(shell: Shell, tmp_path: P
     session = json.loads(shell("import", "clicks", path, "--json").out)["files"][0]["session"]
     assert f"{session}\t" in shell("sessions").out and "\t1 list\t" in shell("sessions").out
     dry = shell("sessions", "revert", session, "--dry-run")
-    assert "would take back 1 list with clicks" in dry.out
-    assert "took back 1 list with clicks" in shell("sessions", "revert", session).out
+    assert "would revert 1 list with clicks" in dry.out
+    assert "reverted 1 list with clicks" in shell("sessions", "revert", session).out
     assert "reverted" in shell("sessions").out
     assert json.loads(shell("import", "clicks", path, "--json").out)["added"] == 1

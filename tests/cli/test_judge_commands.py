@@ -47,7 +47,7 @@ def test_answers_are_learnt_from_round_by_round(
     assert second["blend"]["before"] is not None and second["blend"]["share"] <= 1
     judged = {h["picture"]: h["judged"] for h in second["hits"]}
     assert judged[first["hits"][0]["picture"]] is True
-    assert "took back what was said of 0" in ran.err and "the ranking as it was" in ran.err
+    assert "undid the judgement of 0" in ran.err and "the ranking as it was" in ran.err
     assert f"session {first['session']}: 3 fit, 2 do not" in ran.err
 
 
@@ -92,8 +92,8 @@ def test_an_answer_of_an_earlier_round_is_taken_back_by_name(
     assert (second["relevant"], second["other"], third["relevant"], third["other"]) == (1, 2, 1, 0)
     assert fourth["hits"] == first["hits"]
     names = [Path(h["path"]).name for h in first["hits"]]
-    assert f"took back what was said of {names[1]}, {names[2]}\n" in ran.err
-    assert f"took back what was said of {names[0]}\n" in ran.err
+    assert f"undid the judgement of {names[1]}, {names[2]}\n" in ran.err
+    assert f"undid the judgement of {names[0]}\n" in ran.err
 
 
 def test_hits_are_drawn_anew_once_what_made_them_is_taken_back(
@@ -117,12 +117,12 @@ def test_a_skip_is_an_answer_that_can_be_taken_back(
     assert ran.code == 0, ran.err
     first, second, third, fourth = rounds(ran.out)
     names = [Path(h["path"]).name for h in first["hits"]]
-    assert f"took back the skip of {names[1]}\n" in ran.err
-    assert "took back what was said" not in ran.err
+    assert f"undid the skip of {names[1]}\n" in ran.err
+    assert "undid the judgement" not in ran.err
     assert [h["judged"] for h in second["hits"]].count(True) == 1 and second["other"] == 1
     # Passing over all hits is taken back as well: the same ones come again.
     assert fourth["hits"] == second["hits"] != third["hits"]
-    assert ran.err.count("took back the skip of") == 2
+    assert ran.err.count("undid the skip of") == 2
 
 
 @pytest.mark.parametrize("way", ["--hide-judged", "--propose", "--no-thumbnails"])
@@ -139,7 +139,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
     first, second = rounds(ran.out)
     assert first["hits"][0]["picture"] == unfit
     assert [h["slip"] for h in first["hits"]] == [True, False, False, False]
-    assert ran.err.count("took back what was said of") == 1
+    assert ran.err.count("undid the judgement of") == 1
     assert unfit not in {h["picture"] for h in second["hits"] if h["slip"]}
     assert c.sessions.get(session.id).relevant == 13
 
@@ -171,9 +171,9 @@ def test_a_session_is_listed_saved_and_reverted(
     assert row[2:] == ["4/1", "1", "saved as my find", "word2"]
     (told,) = json.loads(shell("sessions", "--json").out)
     assert told["id"] == row[0] and told["words"] == ["my find"] and told["state"] == "saved"
-    assert "would take back 5 judgements" in shell("sessions", "revert", row[0], "--dry-run").out
+    assert "would revert 5 judgements" in shell("sessions", "revert", row[0], "--dry-run").out
     done = shell("sessions", "revert", row[0])
-    assert done.code == 0 and "took back 5 judgements and 1 word of" in done.out
+    assert done.code == 0 and "reverted 5 judgements and 1 word of" in done.out
     assert json.loads(shell("sessions", "--json").out)[0]["state"] == "reverted"
     assert "was reverted before" in shell("sessions", "revert", row[0]).err
     assert json.loads(shell("search", '"my find"', "--json").out)["hits"] == []

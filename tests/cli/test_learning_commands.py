@@ -51,25 +51,40 @@ def test_train_shows_what_it_tried_chose_and_proved(shell: Shell) -> None:
     assert {t["ranker"] for t in said["tried"]} >= {"pamir", "ridge", "log-product", "warp"}
     assert any(line.startswith("cmrm: it learns from counts") for line in said["not_tried"])
     assert all(t["train_seconds"] >= 0 and t["bytes"] > 0 for t in said["tried"])
+    # The names of the field, and beside them those of earlier releases with the same values.
+    held, proof = said["held_out"], said["proof"]
+    assert (held["queries"], held["avgp"], held["untrained"]) == (
+        proof["queries"], proof["AvgP"], proof["untrained"],
+    )  # fmt: skip
+    assert held["against_current"] == proof["against_current"] and proof["n"] == held["queries"]
+    assert said["chosen"] == said["recipe"] and said["recipe"].startswith(said["ranker"] + " on ")
+    assert said["combination"] == said["words_combined_by"] == said["how"]
+    trial, tried = said["trials"][0], said["tried"][0]
+    assert trial["avgp"] == tried["AvgP"] and trial["hyperparameters"] == tried["settings"]
+    assert said["hyperparameters"].keys() >= trial["hyperparameters"].keys()
 
 
 def test_a_dry_run_says_so_and_publishes_nothing(shell: Shell) -> None:
     ran = shell("train", "--dry-run", "--ranker", "ridge")
     assert ran.code == 0 and "not published (--dry-run)" in ran.out
-    assert "learnt: nothing yet" in shell(place=True).out
+    assert "model: nothing yet" in shell(place=True).out
 
 
 def test_search_marks_learnt_hits_in_every_form(trained: Shell) -> None:
     lines = [x.split("\t") for x in trained("search", "red", "-t", "50").out.splitlines()]
     marks = [x[2] for x in lines]
-    assert marks == ["carried"] * 15 + ["learnt"] * (len(marks) - 15) and len(marks) > 15
+    assert marks == ["exact"] * 15 + ["predicted"] * (len(marks) - 15) and len(marks) > 15
     said = json.loads(trained("search", "red", "-t", "50", "--json").out)
     assert sum(h["learnt"] for h in said["hits"]) == len(marks) - 15
+    assert [h["match"] for h in said["hits"]] == marks
+    assert all(h["id"] == h["picture"] for h in said["hits"])
     rows = list(csv.DictReader(io.StringIO(trained("search", "red", "-t", "50", "--csv").out)))
     assert sum(int(r["learnt"]) for r in rows) == len(marks) - 15
+    assert [r["match"] for r in rows] == marks
+    assert trained("search", "red", "-k", "3").out == trained("search", "red", "-t", "3").out
     untagged = trained("search", "red", "--untagged").out.splitlines()
-    assert untagged and all("learnt" in x for x in untagged)
-    assert "\tlearnt" not in trained("search", "red", "-t", "50", "--no-learnt").out
+    assert untagged and all("predicted" in x for x in untagged)
+    assert "\tpredicted" not in trained("search", "red", "-t", "50", "--no-learnt").out
     assert len(trained("search", "red", "-t", "500", "--no-cutoff").out.splitlines()) == 102
 
 

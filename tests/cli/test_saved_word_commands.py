@@ -52,10 +52,10 @@ def test_judge_save_train_and_search(shell: Shell, monkeypatch: pytest.MonkeyPat
     assert ran.code == 0, ran.err
     assert "Saved word: 'scarlet' is on 3 pictures" in ran.out
     assert "Judge more pictures, and save them again." in ran.out
-    assert "Learnt 1 word from 90 pictures" in ran.out
+    assert "Trained 1 word on 90 pictures" in ran.out
     lines = [line.split("\t") for line in shell("search", "scarlet", "-t", "40").out.splitlines()]
-    assert [mark for _, _, mark in lines[:3]] == ["carried"] * 3
-    predicted = [path for _, path, mark in lines if mark == "learnt"]
+    assert [mark for _, _, mark in lines[:3]] == ["exact"] * 3
+    predicted = [path for _, path, mark in lines if mark == "predicted"]
     assert len(predicted) >= 5 and sum(map(is_red, predicted)) >= 0.9 * len(predicted)
     said = json.loads(shell("train", "--json", "--dry-run").out)
     (saved,) = said["saved"]

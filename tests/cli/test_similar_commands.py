@@ -86,7 +86,7 @@ def test_why_says_what_each_descriptor_contributed(shell: Shell) -> None:
 
 def test_csv_and_contact_sheets(shell: Shell, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(shell("similar", "down/001.png", "--csv").out)))
-    assert len(rows) == 10 and set(rows[0]) == {"score", "path", "learnt"}
+    assert len(rows) == 10 and set(rows[0]) == {"score", "path", "learnt", "match"}
     sheet = tmp_path / "sheet.png"
     assert shell("similar", "down/001.png", "--sheet", str(sheet)).code == 0
     with Image.open(sheet) as drawn:
@@ -145,16 +145,19 @@ def test_a_broken_picture_is_named(shell: Shell, tmp_path: Path) -> None:
 def test_train_similar_shows_what_it_learnt_from_and_proved(own: Shell) -> None:
     ran = own("train", "--similar", "--from", "folders")
     assert ran.code == 0
-    for part in ("Learnt from folders, by 2 descriptors: color", "On validation queries",
-                 "uniform", "Chosen: ", "held-out queries: mean AvgP", "harmed rate", " alone ",
+    for part in ("Supervision: folders. 2 features: color", "On validation queries",
+                 "uniform", "Chosen: ", "held-out queries: mean AvgP", " queries better", " alone ",
                  "recall of the best ten", "Unproven", "version"):  # fmt: skip
         assert part in ran.out
     said = json.loads(own("train", "--similar", "--from", "classes", "--json", "--dry-run").out)
     assert said["source"] == "classes" and said["version"] == 0
+    assert said["held_out"]["avgp"] == said["proof"]["AvgP"]
+    assert said["held_out"]["equal_weights"] == said["proof"]["uniform"]
+    assert said["features"] == said["descriptors"] and said["learner"] == said["chosen"]
     assert said["proof"]["current"] is not None and 0 <= said["shortlist"]["recall"] <= 1
     assert {t["learner"] for t in said["tried"]} >= {"uniform", "OPAR-I C=0.01", "AROW r=1"}
     found = own("similar", "across/000.png", "-t", "3")
-    assert [x[2] for x in lines(found)] == ["learnt"] * 3 and "count equally" not in found.err
+    assert [x[2] for x in lines(found)] == ["similar"] * 3 and "count equally" not in found.err
     assert "similarity: 2 descriptors by" in own().out
 
 

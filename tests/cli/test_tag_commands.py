@@ -140,7 +140,7 @@ def test_where_draws_the_regions_of_a_querys_words(
         masks = [mask_of(w).inside() for w in words]
         assert [w["word"] for w in words] == ["cow", "grass"] and not (masks[0] & masks[1]).any()
     ran = shell("search", "sky nowhere", "--where", "-t", "1", "--where-to", "more")
-    assert "Where 'nowhere' lies was not learnt." in ran.err
+    assert "The region model has not learned 'nowhere'." in ran.err
     assert shell("search", "sky", "--where", "--why").code == 2
     assert shell("search", "sky", "--where-to", str(shell.photos / "x")).code == 2
 
@@ -174,8 +174,9 @@ def test_training_says_what_was_learnt_and_doctor_shows_the_list(
     options = ("train", "--regions", "--features", "regions", "--scenes", "2", "--dry-run")
     said = json.loads(shell(*options, "--json").out)
     assert said["words"] == 5 and said["version"] == 0 and said["proof"]["n"] > 30
+    assert said["held_out"]["pictures"] == said["proof"]["n"] and said["kind"] == "regions"
     ran = shell(*options)
-    assert "Learnt 5 words from 180 pictures by regions, 2 scenes" in ran.out
+    assert "Trained regions of 5 words on 180 pictures with regions, 2 scenes" in ran.out
     assert "the same words for all" in ran.out and "Nothing was published" in ran.out
     told = shell("doctor").out
     assert "dusk = heaven; sky = heaven" in told and "6 words in 2 scenes by regions" in told

@@ -36,9 +36,7 @@ def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
 def trained(shell: Shell) -> Shell:
     ran = shell("train", "--ranker", "lscmr", "--optimise", "ndcg@10")
     assert ran.code == 0 and "lscmr:ndcg@10 on mean-colour" in ran.out, ran.err
-    assert re.search(
-        r"Learnt list by list: \d+ rounds?, objective 0\.\d+ .*(converged|max_)", ran.out
-    )
+    assert re.search(r"Rounds: \d+ rounds?, objective 0\.\d+ .*(converged|max_)", ran.out)
     return shell
 
 

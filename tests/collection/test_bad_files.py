@@ -289,7 +289,7 @@ def test_plan_neither_follows_links_nor_waits_for_pipes(tmp_path: Path) -> None:
         KnownPicture(2, b"pipe.png", "0", 9, 9, ""),
     ]
     plan = make_plan(walked, known, [], {1, 2}, root)
-    assert [t.found.path for t in plan.read] == list(names)
+    assert [t.file.path for t in plan.read] == list(names)
     assert plan.touched == []  # Its content outside, though known, was not looked at.
 
 

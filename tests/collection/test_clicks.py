@@ -22,7 +22,7 @@ from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.models import arrays_file
-from sightline.store.upkeep.keeping import purge
+from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Judging
 from tests.factories.click_logs import asked, event, interaction, lines, ranking
 from tests.factories.clicked_stores import ROOT, eight_pictures, kept, revert, said_by, take
@@ -89,7 +89,7 @@ def test_purging_a_picture_removes_the_lists_it_stood_in(home: Home, tmp_path: P
         ([asked("1", "sea", ["no.jpg"]), event("1", "no.jpg")], "no picture's: no.jpg"),
         ([asked("1", "?!", ["0000.jpg"]), event("1", "0000.jpg")], "1 times: query without words"),
         ([asked("1", "sea", ["0000.jpg", "x"]), event("1", "x")], "none has a click on a picture"),
-        ([event("1", "0000.jpg")], "cannot be learnt from"),
+        ([event("1", "0000.jpg")], "cannot be learned from"),
     ],
 )
 def test_a_log_that_teaches_nothing_here_is_refused(

@@ -77,7 +77,7 @@ class Asking:
         self.found: list[Any] = []
 
     def asked(self) -> int:
-        return 0 if self.engine is None else int(self.engine.asked)
+        return 0 if self.engine is None else int(self.engine.n_requests)
 
     def take(self, ask: Callable[[], Answer]) -> Answer:
         before = self.asked()
@@ -119,7 +119,7 @@ def test_milvus_answers_as_the_flat_scan_does(
     flat, served = opened(place), opened(place, milvus.uri)
     assert answers(served) == answers(flat)
     state = served.engines.status()
-    assert state is not None and state.serves and "tables" in state.said
+    assert state is not None and state.serves and "tables" in state.message
     ran = shell("store", "verify", "--engine", milvus.uri)
     assert ran.code == 0 and "holds the same rows" in ran.out
     ran = shell("export", "milvus", "--uri", milvus.uri, "--json")
@@ -203,9 +203,9 @@ def test_a_milvus_that_is_away_is_said_in_every_answer(place: Path, shell: Shell
     session.close()
     assert len(flat.judge(resume=session.id).judged) == 2
     state = c.engines.status()
-    assert state is not None and not state.serves and said in state.said
+    assert state is not None and not state.serves and said in state.message
     ran = shell("search", "red", "-t", "30", "--engine", away)
-    assert ran.code == 0 and said in ran.err and "Answered from the rows at home" in ran.err
+    assert ran.code == 0 and said in ran.err and "Answered from the local rows" in ran.err
     ran = shell("store", "verify", "--engine", away)
     assert ran.code == 1 and said in ran.out
     assert said in shell("doctor", "--engine", away).out
@@ -228,7 +228,7 @@ def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
     assert ran.code == 0 and "No table is large enough" in ran.out
     c = opened(place, "faiss", ivf_rows=50)
     degraded = c.engines.status()
-    assert degraded is not None and not degraded.serves and "export faiss" in degraded.said
+    assert degraded is not None and not degraded.serves and "export faiss" in degraded.message
     assert {b.state for b in c.engines.build_faiss(dry_run=True)} == {"new"}
     assert all(b.probes.recall >= 0.95 for b in c.engines.build_faiss())
     assert {b.state for b in c.engines.build_faiss()} == {"kept"}
@@ -238,7 +238,7 @@ def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
     near, exact = c.similar(3, k=10), flat.similar(3, k=10)
     assert len({h.picture for h in near.hits} & {h.picture for h in exact.hits}) >= 9
     engine: Any = c.home.searcher()
-    assert engine.asked > 0 and near.served == ""
+    assert engine.n_requests > 0 and near.served == ""
     state = c.engines.status()
     assert state is not None and state.serves
     assert c.store.verify().sound and not c.store.verify().strays

@@ -17,9 +17,9 @@ from PIL import Image
 
 from sightline.collection.explain import Explanation, OcclusionMap, WordShare
 from sightline.collection.explain.additive import of_blocks
-from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.drawing import color_of, draw_sheet, heated, is_drawing
 from sightline.collection.explain.occlusion import losses, variants
+from sightline.collection.explain.results import Blocks
 from sightline.collection.explain.words import QueryScorer
 from sightline.collection.models.dataset import Weighting
 from sightline.collection.models.recipe import Fitted

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline import plugins
 from sightline.collection import Collection
 from sightline.collection.index.status import feature_states
 from sightline.compute.describing import fingerprint
@@ -19,6 +18,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.errors import UsageError
 from sightline.records import DenseQuery, FeatureRows
+from sightline.registry import FEATURE_SETS
 from sightline.store.snapshot import Snapshot
 from tests.factories import plugin_features as made
 from tests.factories.photos import blobs
@@ -96,8 +96,8 @@ def test_feature_wanted_later_is_computed_for_what_is_known(collection: Collecti
     ("feature", "reason"),
     [
         ("raises-at-red", "I do not like red"),
-        ("not-finite-at-red", "not-finite-at-red gave a value that is not finite."),
-        ("wrong-shape-at-red", "wrong-shape-at-red gave shape (2,), not (3,)."),
+        ("not-finite-at-red", "not-finite-at-red returned a value that is not finite."),
+        ("wrong-shape-at-red", "wrong-shape-at-red returned shape (2,), not (3,)."),
     ],
 )
 @pytest.mark.parametrize("known", [False, True])
@@ -144,7 +144,7 @@ def test_the_nine_of_paper_d_and_the_two_of_paper_b_are_computed(tmp_path: Path)
     report = c.index(features=["whole-all", "ehd", "cedd"], compute=InlineCompute())
     assert report.problems == () and report.indexed == 6
     states = {f.name: f for f in feature_states(c.home)}
-    nine = plugins.SETS["whole-all"]
+    nine = FEATURE_SETS["whole-all"]
     assert all(states[name].pictures == 6 for name in (*nine, "ehd", "cedd"))
     assert {name for name in nine if states[name].fitted} == {n for n in nine if "sift" in n}
     lengths = {"color": 81, "edges": 37, "gabor": 120, "lbp": 59, "gist": 512, "ehd": 80}

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import sightline.collection.index.vectors as attaching
-from sightline import plugins
 from sightline.collection import Collection
 from sightline.collection.index.vectors import (
     forget_vectors,
@@ -22,6 +21,7 @@ from sightline.collection.index.vectors import (
 from sightline.compute.inline import InlineCompute
 from sightline.errors import DataError, UsageError
 from sightline.records import DenseQuery, SparseRows
+from sightline.registry import FEATURES
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
 from tests.factories.failing_disks import Disk, loaded_sqlite, run_child
@@ -130,7 +130,7 @@ def test_nothing_matches(c: Collection, tmp_path: Path) -> None:
 def test_the_name_of_a_computed_feature_is_refused(
     c: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(plugins.BUILT_IN["features"], "gist", "nowhere:Gist")
+    monkeypatch.setitem(FEATURES, "gist", replace(FEATURES["gist"], class_path="nowhere:Gist"))
     save(tmp_path / "gist.npz", all_paths(c))
     with pytest.raises(UsageError, match="'gist' is the name of a feature that is computed"):
         add(c, tmp_path / "gist.npz")

@@ -11,18 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sightline import plugins
 from sightline.collection.models import memory, registry, selection, trials
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.queries import evaluation_queries, idf_in
 from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
 from sightline.collection.models.registry import RANKERS, RankerSpec
+from sightline.collection.models.selection import _without_validation
 from sightline.collection.models.training import TrainOptions, train
-from sightline.collection.models.unvalidated import _without_validation
 from sightline.contracts import Progress
 from sightline.errors import DataError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import QuerySet
+from sightline.registry import FEATURE_SETS, feature_group
 from sightline.similarity import grams
 from sightline.words.combining import WAYS, How
 from tests.factories.planted_stores import clusters, plant
@@ -192,17 +192,17 @@ def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -
     monkeypatch.setattr(trials, "fit", counted)
     rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
     recipes = selection.candidates(given[0], rankers)
-    choice = selection.choose(recipes, *given, screening)
+    choice = selection.select_recipe(recipes, *given, screening)
     assert len(fits) == len(set(fits)) > 3
     assert len(choice.table) == len(set(choice.table))
-    fresh = selection.choose(recipes, *given)
+    fresh = selection.select_recipe(recipes, *given)
     assert (choice.recipe, choice.combination.how) == (fresh.recipe, fresh.combination.how)
     assert choice.table[0].avgp == fresh.table[0].avgp
     # On a sample of them it says little of all, and is done again.
     monkeypatch.setattr(selection, "SCREENED_ON", 100)
     fits.clear()
     rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
-    choice = selection.choose(selection.candidates(given[0], rankers), *given, screening)
+    choice = selection.select_recipe(selection.candidates(given[0], rankers), *given, screening)
     assert len(fits) > len(set(fits))
     assert {t.pictures for t in choice.table} == {100, 150}
 
@@ -273,10 +273,10 @@ def test_one_that_cannot_learn_does_not_stop_the_others(monkeypatch: Patch) -> N
     monkeypatch.setattr(trials, "fit", failing)
     rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
     assert rankers == ["ridge", "neighbours"]
-    choice = selection.choose(selection.candidates(given[0], rankers), *given, screening)
+    choice = selection.select_recipe(selection.candidates(given[0], rankers), *given, screening)
     assert choice.not_tried == ("pamir: Not from these.",)
     with pytest.raises(UsageError, match=r"from these 150 pictures: pamir: Not from these\."):
-        selection.choose(selection.candidates(given[0], ["pamir"]), *given)
+        selection.select_recipe(selection.candidates(given[0], ["pamir"]), *given)
 
 
 def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:
@@ -285,11 +285,7 @@ def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:
         _without_validation(recipe_of("pamir", sample), sample.only(np.arange(1)))
 
 
-def test_the_nine_of_whole_all_are_one_kind() -> None:
-    nine = {
-        selection._kind_of_feature(f"{name}-0123456789ab") for name in plugins.SETS["whole-all"]
-    }
-    assert nine == {"whole"}
+def test_the_nine_of_whole_all_are_one_group() -> None:
+    assert {feature_group(name) for name in FEATURE_SETS["whole-all"]} == {"whole"}
     others = ("ehd", "fisher", "deep-peaks", "visterms")
-    found = [selection._kind_of_feature(f"{name}-0123456789ab") for name in others]
-    assert found == ["ehd", "fisher", "deep", "classic"]
+    assert [feature_group(name) for name in others] == ["ehd", "fisher", "deep", "classic"]

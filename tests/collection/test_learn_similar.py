@@ -27,7 +27,7 @@ def c(tmp_path: Path) -> Collection:
 def said(c: Collection) -> list[SimilarityJudgement]:
     log = EventLog(c.home.events, write=False)
     try:
-        return log.likenesses()
+        return log.similarity_judgements()
     finally:
         log.close()
 

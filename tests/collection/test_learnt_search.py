@@ -103,7 +103,7 @@ def test_training_computes_the_features_it_needs_and_keeps_doing_so(
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
     c.index()
     monkeypatch.setattr(
-        "sightline.collection.models.missing_features.default_features", lambda: ["mean-colour"]
+        "sightline.collection.models.requirements.default_features", lambda: ["mean-colour"]
     )
     c.train()
     assert [f.name for f in c.pictures.features() if f.used] == ["mean-colour"]
@@ -124,7 +124,7 @@ def test_it_is_known_whether_there_is_anything_new_to_learn(c: Collection, tmp_p
 
 
 def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
-    with pytest.raises(CollectionError, match="Nothing was learnt yet"):
+    with pytest.raises(CollectionError, match="There is no word model yet"):
         c.evaluate()
     report = c.train()
     e = c.evaluate()
@@ -133,7 +133,7 @@ def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
     assert [g.name for g in e.groups] == ["all", "one word", "several words"]
     assert e.curve[-1][1] == pytest.approx(e.groups[0].avgp, abs=0.02)
     assert [n for n, _ in e.curve] == sorted(n for n, _ in e.curve)
-    assert e.as_json()["held_out"] == e.held_out and {w for w, _, _ in e.best} <= {
+    assert e.to_dict()["held_out"] == e.held_out and {w for w, _, _ in e.best} <= {
         *COLOURS,
         "warm",
         "cold",
@@ -143,7 +143,7 @@ def test_evaluating_tells_gain_harm_and_curve(c: Collection) -> None:
 def test_evaluating_tells_curves_and_whom_it_harmed(c: Collection) -> None:
     c.train()
     e = c.evaluate(curve=False)
-    said = json.loads(json.dumps(e.as_json()))
+    said = json.loads(json.dumps(e.to_dict()))
     line = said["precision_recall"]
     assert line["recall"] == [round(0.1 * i, 1) for i in range(11)]
     assert line["precision"] == sorted(line["precision"], reverse=True)
@@ -162,7 +162,7 @@ def test_evaluating_tells_curves_and_whom_it_harmed(c: Collection) -> None:
 def test_queries_that_lost_are_named(c: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model turned round harms nearly everybody."""
     c.train()
-    turned = "sightline.collection.models.evaluation.measure_queries"
+    turned = "sightline.collection.models.held_out.measure_queries"
     monkeypatch.setattr(turned, lambda rows, queries: measure_queries(-rows, queries))
     e = c.evaluate(curve=False)
     assert len(e.harmed) == e.groups[0].harmed == e.groups[0].n

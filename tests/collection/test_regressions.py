@@ -22,7 +22,7 @@ from sightline.errors import CollectionError, StoreBusy, StoreDamaged, UsageErro
 from sightline.pictures.reading import READ_TASK
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging
 from tests.factories.photos import make_photo, make_photos
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sightline import plugins
 from sightline.collection import Collection
 from sightline.collection.models import requirements
 from sightline.compute.inline import InlineCompute
 from sightline.errors import MissingExtra, ParameterError, UsageError
-from sightline.registry import RANKERS
+from sightline.registry import NO_VECTORS, RANKERS
 from tests.factories.photos import paint
 
 
@@ -145,4 +144,4 @@ def test_every_ranker_has_some_feature_it_can_learn_from() -> None:
     with pytest.raises(UsageError, match="which none of mine has"):
         requirements.check_rankers(["cmrm"], ["mine"], {"mine": False})
     requirements.check_rankers(["cmrm"], ["mine"], {"mine": True})
-    assert plugins.NO_VECTORS
+    assert NO_VECTORS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.collection import Collection
-from sightline.collection.notebook import MOST_SHOWN
+from sightline.collection.results import MOST_SHOWN
 from sightline.errors import MissingExtra
 from tests.factories.photos import make_photo
 

@@ -19,7 +19,7 @@ from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.pictures.reading import READ_TASK, WORDS_TASK
 from sightline.records import FeatureRows
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.upkeep.keeping import describe_versions
+from sightline.store.upkeep.rollback import describe_versions
 from sightline.store.versions import Segment
 from tests.factories.failing_disks import Disk, loaded_sqlite, run_child
 from tests.factories.photos import make_photo, make_photos

@@ -75,8 +75,8 @@ def test_examples_on_top_of_a_session(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     session = c.judge(pictures=1)
     session.mark(positive=[7])
-    tried = session.supposing(negative=[2, 3], n=20)
+    tried = session.supposing(negative=[2, 3], k=20)
     assert session.judged == {7: True} and not {2, 3, 7} & {h.picture for h in tried}
-    assert session.supposing(n=5).hits == session.next(5, hide_judged=True).hits
+    assert session.supposing(k=5).hits == session.next(5, hide_judged=True).hits
     with pytest.raises(UsageError, match="both to fit and not to"):
         session.supposing([2], [2])

@@ -66,8 +66,8 @@ def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
     session = c.judge(pictures=1)
     session.mark(positive=[7, 13], negative=[2])
     log = EventLog(c.home.events, write=False)
-    assert log.judgements() == [] and log.likenesses() == []
-    said = log.likenesses(sessions=True)
+    assert log.judgements() == [] and log.similarity_judgements() == []
+    said = log.similarity_judgements(sessions=True)
     assert [(j.query, j.picture, j.alike) for j in said] == [
         (1, 7, True),
         (1, 13, True),

@@ -190,7 +190,7 @@ def test_pictures_without_descriptors_cannot_be_compared(tmp_path: Path) -> None
     with pytest.raises(CollectionError, match="No descriptor"):
         c.models.learn_similarity("across/000.png", positive=["across/004.png"])
     log = EventLog(c.home.events, write=False)
-    assert log.likenesses() == []
+    assert log.similarity_judgements() == []
     log.close()
 
 

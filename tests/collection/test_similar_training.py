@@ -27,9 +27,9 @@ from sightline.records import SimilarityJudgement
 from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.models import arrays_file
-from sightline.store.upkeep.keeping import purge
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.purge import purge
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging, Writer
 from tests.factories.planted_stores import plant
 from tests.factories.similar_collections import draw_stripes, plant_alike
@@ -327,7 +327,7 @@ def test_purging_a_picture_takes_what_it_taught_and_what_it_was_asked_for(tmp_pa
     purge(home, [7], [])
     assert similar_model(home) == "" and not list(home.models.iterdir())
     with Writer(home, "test") as writer:
-        assert {j.query for j in writer.log.likenesses()} == {9}
+        assert {j.query for j in writer.log.similarity_judgements()} == {9}
 
 
 def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -> None:

@@ -253,4 +253,4 @@ def test_a_damaged_model_is_mended(own: Collection) -> None:
     assert not own.store.verify().sound
     said: list[str] = []
     own.store.repair(said.append)
-    assert "run sightline train --regions to learn again" in said and own.store.verify().sound
+    assert "run: sightline train regions" in said and own.store.verify().sound

@@ -243,14 +243,14 @@ def test_a_training_that_another_one_overtook_is_not_published(
 ) -> None:
     words, rows = clusters(120, 6)
     home = plant(tmp_path / "store", words, {"signal": rows})
-    real = selection.choose
+    real = selection.select_recipe
 
     def overtaken(*args: object) -> object:
-        monkeypatch.setattr(selection, "choose", real)
+        monkeypatch.setattr(selection, "select_recipe", real)
         run(home, TrainOptions(("ridge",)))
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(selection, "choose", overtaken)
+    monkeypatch.setattr(selection, "select_recipe", overtaken)
     with pytest.raises(StoreBusy, match="Another training was published"):
         run(home)
 

@@ -14,7 +14,7 @@ from sightline.errors import StoreBusy
 from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
 from sightline.store.events import NewEvent
-from sightline.store.upkeep.keeping import purge
+from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Change, Judging, Writer
 from sightline.words.combining import Combination
 from sightline.words.term_ids import term_id
@@ -78,13 +78,13 @@ def test_pictures_removed_meanwhile_stop_the_publishing(
 ) -> None:
     words, rows = clusters(120, 6)
     home = plant(tmp_path / "store", words, {"signal": rows})
-    real = selection.choose
+    real = selection.select_recipe
 
     def purged(*args: object) -> object:
         purge(home, [5], [])
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(selection, "choose", purged)
+    monkeypatch.setattr(selection, "select_recipe", purged)
     with pytest.raises(StoreBusy, match="Pictures were removed"):
         run(home)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.combiners import examples
-from sightline.combiners.examples import Lists, differences, judging, lists
+from sightline.combiners.examples import JudgedLists, differences, judging, lists
 from sightline.errors import DataError, UsageError
 from sightline.similarity.pairs import PairsOf, Phi
 from sightline.solvers.picture_triplets import PictureTriplets, of_classes
@@ -29,7 +29,7 @@ def pictures(n: int = 12) -> PairsOf:
 )
 def test_the_measure_of_lists_equals_its_twin(drawn: list[list[tuple[int, int]]]) -> None:
     rows = [(s, y, q) for q, part in enumerate(drawn) for s, y in part]
-    made = Lists.of([[s] for s, _, _ in rows], [y for _, y, _ in rows], [q for *_, q in rows])
+    made = JudgedLists.of([[s] for s, _, _ in rows], [y for _, y, _ in rows], [q for *_, q in rows])
     expected = [
         naive.average_precision([float(s) for s, _ in part], [float(y) for _, y in part])
         for part in drawn
@@ -41,7 +41,7 @@ def test_the_measure_of_lists_equals_its_twin(drawn: list[list[tuple[int, int]]]
 
 
 def test_rows_of_a_query_stay_in_order() -> None:
-    made = Lists.of([[1], [2], [3], [4]], [0, 1, 1, 0], ["b", "a", "b", "a"])
+    made = JudgedLists.of([[1], [2], [3], [4]], [0, 1, 1, 0], ["b", "a", "b", "a"])
     assert made.rows.tolist() == [[2], [4], [1], [3]] and made.relevance.tolist() == [1, 0, 0, 1]
     assert len(made) == 2
 
@@ -97,14 +97,14 @@ def test_what_is_not_enough_is_refused() -> None:
     with pytest.raises(DataError, match="1 or -1"):
         differences([[1.0], [2.0]], [1, 0], None, None, "OPR")
     with pytest.raises(DataError, match="one length"):
-        Lists.of([[1.0]], [1, 2], [0])
+        JudgedLists.of([[1.0]], [1, 2], [0])
     with pytest.raises(DataError, match="finite"):
-        Lists.of([[np.nan]], [1], [0])
+        JudgedLists.of([[np.nan]], [1], [0])
     with pytest.raises(DataError, match="at least one picture"):
-        Lists.of(np.zeros((0, 2)), [], [])
+        JudgedLists.of(np.zeros((0, 2)), [], [])
     with pytest.raises(DataError, match="table"):
         differences([1.0, 2.0], None, None, None, "OPR")
     with pytest.raises(DataError, match="table"):
         differences([["a"]], None, None, None, "OPR")
     with pytest.raises(DataError, match="not a number"):
-        Lists.of([[1.0]], [1], [0]).avgp(np.array([np.nan]))
+        JudgedLists.of([[1.0]], [1], [0]).avgp(np.array([np.nan]))

@@ -53,7 +53,7 @@ def test_the_check_finds_what_breaks_it(wrong: InlineCompute) -> None:
 
 
 def test_nothing_of_the_cluster_is_loaded_without_being_asked_for() -> None:
-    code = "import sys; from sightline.compute import chosen, local; print('ray' in sys.modules)"
+    code = "import sys; from sightline.compute import backend, local; print('ray' in sys.modules)"
     from subprocess import run
     from sys import executable
 

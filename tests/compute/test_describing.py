@@ -54,9 +54,12 @@ def test_rows_of_several_features_come_back_in_order(compute: Compute) -> None:
     ("place", "reason"),
     [
         ("plugin_features:RaisesAtRed", "I do not like red"),
-        ("plugin_features:NotFiniteAtRed", "not-finite-at-red gave a value that is not finite."),
-        ("plugin_features:WrongShapeAtRed", "wrong-shape-at-red gave shape (2,), not (3,)."),
-        ("plugin_features:NoDescribe", "plugin_features:NoDescribe does not keep the Feature"),
+        (
+            "plugin_features:NotFiniteAtRed",
+            "not-finite-at-red returned a value that is not finite.",
+        ),
+        ("plugin_features:WrongShapeAtRed", "wrong-shape-at-red returned shape (2,), not (3,)."),
+        ("plugin_features:NoDescribe", "plugin_features:NoDescribe is not a feature."),
         ("plugin_features:NoSuch", "has no attribute 'NoSuch'"),
     ],
 )
@@ -77,7 +80,7 @@ def test_picture_cannot_be_changed_by_a_feature() -> None:
 
 def test_feature_is_made_once_in_a_process() -> None:
     assert load_feature(MEAN) is load_feature(MEAN)
-    with pytest.raises(DataError, match="does not keep the Feature contract"):
+    with pytest.raises(DataError, match="is not a feature"):
         load_feature("plugin_features:NoDescribe")
 
 

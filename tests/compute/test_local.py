@@ -208,7 +208,7 @@ def test_workers_that_cannot_start_stop_the_run(
 
 def test_time_runs_only_once_a_worker_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting takes longer than this limit; the job must not be blamed for that."""
-    monkeypatch.setattr(WorkerProcess, "late", LATE)
+    monkeypatch.setattr(WorkerProcess, "seconds_left", LATE)
     now, receive = [0.0], WorkerProcess.receive
 
     def late_to_start(self: WorkerProcess) -> object:
@@ -249,7 +249,7 @@ def test_heavy_job_that_dies_lets_the_next_one_run(deed: str, kind: str) -> None
 def test_nonsense_from_a_worker_is_blamed_on_its_file(
     one: LocalCompute, lie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel, "_REST_SECONDS", 0.2)
+    monkeypatch.setattr(channel, "_TIMEOUT_SECONDS", 0.2)
     jobs = [job(0), job(1, do="lie", lie=lie), job(2)]
     assert run(one, jobs) == [0, "crash", 2]
 

@@ -124,7 +124,7 @@ def test_another_version_on_a_node_is_refused(tmp_path: Path, cluster: TwoNodes)
     cluster.start_second(PYTHONPATH=str(tmp_path))
     try:
         with pytest.raises(
-            ComputeError, match=r"is another: sightline .* there, .* here\. Install"
+            ComputeError, match=r"has other versions: sightline .* there, .* here\. Install"
         ):
             compute(cluster.address)
     finally:
@@ -133,30 +133,30 @@ def test_another_version_on_a_node_is_refused(tmp_path: Path, cluster: TwoNodes)
 
 def test_a_full_disk_of_a_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from sightline.compute.ray_cluster import node
-    from sightline.compute.ray_cluster.frames import pack_jobs
     from sightline.compute.ray_cluster.identity import identity
-    from sightline.compute.ray_cluster.waiting import _failed_there
-    from sightline.pictures import carrying
+    from sightline.compute.ray_cluster.messages import pack_jobs
+    from sightline.compute.ray_cluster.results import _task_failure
+    from sightline.pictures import transfer
 
     def full(job: Job, folder: bytes) -> Job:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     make_photo(tmp_path / "a.jpg")
-    job = carrying.packed(READ_TASK, reading(tmp_path, "a.jpg"))
-    monkeypatch.setattr(carrying, "laid_out", full)
+    job = transfer.pack(READ_TASK, reading(tmp_path, "a.jpg"))
+    monkeypatch.setattr(transfer, "unpack", full)
     with pytest.raises(RuntimeError, match="no space left in") as caught:
         node.run_batch(identity(), READ_TASK, "decode", 10.0, pack_jobs([job]), [])
-    assert "has no space left for what travels" in _failed_there(caught.value)
+    assert "has no space left for the data sent" in _task_failure(caught.value)
 
 
 def test_a_job_cannot_leave_its_folder(tmp_path: Path) -> None:
     from sightline.errors import DataError
-    from sightline.pictures.carrying import laid_out
+    from sightline.pictures.transfer import unpack
 
     for path in ("../a.jpg", "/etc/a.jpg", "b/../../a.jpg"):
         args: dict[str, Any] = {"carried": [[path, 0, 1]], "sidecars": [], "root": ""}
         with pytest.raises(DataError, match="outside its folder"):
-            laid_out(Job(b"", args, b"x"), os.fsencode(tmp_path))
+            unpack(Job(b"", args, b"x"), os.fsencode(tmp_path))
     assert not list(tmp_path.iterdir())
 
 
@@ -186,13 +186,13 @@ def test_a_part_that_takes_too_much_memory_fails_alone() -> None:
 FULL = """
 import os, sys, threading
 import numpy as np
-from sightline.compute.ray_cluster import RayCompute, waiting
+from sightline.compute.ray_cluster import RayCompute, results
 from sightline.contracts import Part
 from sightline.errors import ComputeError
 from sightline.testing.compute import scale
 from tests.factories.ray_clusters import QUICK, TwoNodes, block
 
-waiting._LOOK_SECONDS, waiting._ALONE_SECONDS = 0.1, 1.0
+results._LOOK_SECONDS, results._ALONE_SECONDS = 0.1, 1.0
 full = {**QUICK, "automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.01}
 nodes = TwoNodes(_system_config=full, object_store_memory=80 << 20, num_cpus=0)
 try:
@@ -242,7 +242,7 @@ def test_a_cluster_without_space_or_machines_says_so() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
     )  # fmt: skip
     none, *full, gone = done.stdout.splitlines()
-    assert "No machine of the Ray cluster has a processor to give" in none
+    assert "No machine of the Ray cluster has a free processor" in none
     assert len(full) == 2, done.stdout + done.stderr
-    assert all("no space left for what travels between its machines" in line for line in full)
+    assert all("no space left for the data sent between its machines" in line for line in full)
     assert "No machine of the Ray cluster is left to compute" in gone

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sightline.compute.ahead import run_ahead
+from sightline.compute.prefetch import prefetch
 from sightline.contracts import Done, Job, Part
 from sightline.errors import ComputeError
-from sightline.pictures import carrying
+from sightline.pictures import transfer
 from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK, scale
@@ -45,7 +45,7 @@ def hanging(folder: Path, batches: int = 1, before: int = 0) -> Iterator[Job]:
         job = request(
             os.fsencode(folder), PictureFile(name.encode(), 0, 0), ReadLimits(), pixels=True
         )
-        yield carrying.packed(READ_TASK, job)
+        yield transfer.pack(READ_TASK, job)
 
 
 def answered(ray: Any) -> bool:
@@ -147,7 +147,7 @@ def test_whoever_goes_away_does_not_wait_for_a_busy_cluster(
 ) -> None:
     with compute(cluster.address, seconds=FOR_EVER) as ray:
         jobs = hanging(tmp_path, 5, before=16)
-        answers = run_ahead(ray.run(FAULTY_READ_TASK, jobs, "decode"), 4)
+        answers = prefetch(ray.run(FAULTY_READ_TASK, jobs, "decode"), 4)
         # Now all that was answered is taken, and the maker waits for what never is.
         assert all(isinstance(next(answers), Done) for _ in range(16))
         until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.laid()))

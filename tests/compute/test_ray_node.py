@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from sightline.collection.models.registry import RANKERS
 from sightline.collection.models.training import TrainOptions, train
-from sightline.compute.ray_cluster import _again, memory, node, staging
-from sightline.compute.ray_cluster.frames import pack_jobs
+from sightline.compute.ray_cluster import _reraised, memory, node, staging
 from sightline.compute.ray_cluster.identity import identity
-from sightline.contracts import Held, InTurn, Part, PartDone, PartTask
+from sightline.compute.ray_cluster.messages import pack_jobs
+from sightline.contracts import Part, PartDone, PartTask, SerialMapper, SharedArrays
 from sightline.progress import NoProgress
 from sightline.testing.compute import ECHO_TASK
 from tests.factories.planted_stores import clusters, plant
@@ -31,66 +31,66 @@ DENSE = [name for name in RANKERS if name not in ("cmrm", "cmtt", "plsa")]
 
 
 @pytest.fixture
-def own_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the folder of this user on a machine of its own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path / f"sightline-{os.getuid()}"
 
 
-def test_nobody_else_opens_what_is_laid_down(own_room: Path) -> None:
-    own_room.mkdir(mode=0o755)
+def test_nobody_else_opens_what_is_laid_down(own_folder: Path) -> None:
+    own_folder.mkdir(mode=0o755)
     with staging.folder() as folder:
-        assert Path(folder).parent == own_room
+        assert Path(folder).parent == own_folder
         assert Path(folder).name.startswith(f"{os.getpid()}-")
-        for path in (own_room, Path(folder)):
+        for path in (own_folder, Path(folder)):
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
         Path(folder, "picture").touch()
         assert staging.sweep() == 1 and Path(folder, "picture").exists()
-    assert not list(own_room.iterdir()) and staging.sweep() == 0
+    assert not list(own_folder.iterdir()) and staging.sweep() == 0
 
 
-def test_somebody_elses_folder_is_refused(own_room: Path, tmp_path: Path) -> None:
+def test_somebody_elses_folder_is_refused(own_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
-    own_room.symlink_to(tmp_path / "theirs")
+    own_folder.symlink_to(tmp_path / "theirs")
     with pytest.raises(RuntimeError, match="belongs to somebody else"), staging.folder():
         pass
     assert not list((tmp_path / "theirs").iterdir())
 
 
-def test_the_folder_of_a_cluster_whose_program_was_killed_is_removed(own_room: Path) -> None:
+def test_the_folder_of_a_cluster_whose_program_was_killed_is_removed(own_folder: Path) -> None:
     code = (
         "import ray, sys\n"
-        "from sightline.compute.ray_cluster import joining\n"
+        "from sightline.compute.ray_cluster import connection\n"
         "def start(**given): print(given['_temp_dir'], flush=True); sys.stdin.read()\n"
         "ray.init = start\n"
-        "joining.join('local')"
+        "connection.join('local')"
     )
-    env = {**os.environ, "TMPDIR": str(own_room.parent)}
+    env = {**os.environ, "TMPDIR": str(own_folder.parent)}
     with Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True, env=env) as run:
         assert run.stdout is not None
         folder = Path(run.stdout.readline().strip())
         Path(folder, "session").mkdir()
-        assert folder.parent == own_room and staging.sweep() == 1
+        assert folder.parent == own_folder and staging.sweep() == 1
         run.kill()
         run.wait()
     assert staging.sweep() == 0 and not folder.exists()
 
 
-def test_what_dead_processes_left_is_removed(own_room: Path) -> None:
-    left = own_room / "1-left"
+def test_what_dead_processes_left_is_removed(own_folder: Path) -> None:
+    left = own_folder / "1-left"
     (left / "deep").mkdir(parents=True)
     (left / "deep" / "picture.jpg").touch()
     staging.sweep()
     assert not left.exists()
 
 
-def test_a_codebook_is_kept_for_a_day_and_never_taken_for_another(own_room: Path) -> None:
-    path = Path(staging.kept(b"numbers"))
+def test_a_codebook_is_kept_for_a_day_and_never_taken_for_another(own_folder: Path) -> None:
+    path = Path(staging.cached(b"numbers"))
     path.write_bytes(b"NUMBERS")
     os.utime(path, (0, 0))
-    assert staging.kept(b"numbers") == str(path) and path.read_bytes() == b"numbers"
+    assert staging.cached(b"numbers") == str(path) and path.read_bytes() == b"numbers"
     os.utime(path, (0, 0))
-    assert Path(staging.kept(b"numbers")).read_bytes() == b"numbers"
+    assert Path(staging.cached(b"numbers")).read_bytes() == b"numbers"
     staging.sweep()
     assert path.exists(), "it was used just now"
     os.utime(path, (0, 0))
@@ -115,11 +115,11 @@ def test_memory_is_what_a_group_is_given(tmp_path: Path) -> None:
     assert memory.total(groups, own) == 4_000_000
 
 
-class OnANode(InTurn):
+class OnANode(SerialMapper):
     """Computes parts as a node does, from arrays that lie where nobody may write."""
 
-    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> Held:
-        return Held(_read_only(arrays))
+    def hold(self, arrays: Mapping[str, NDArray[Any]]) -> SharedArrays:
+        return SharedArrays(_read_only(arrays))
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:
         name = f"{task.__module__}:{task.__qualname__}"
@@ -127,7 +127,7 @@ class OnANode(InTurn):
             held: list[Any] = [h.value for h in part.held]
             said, made = node.run_part(identity(), name, part.args, *held, _read_only(part.arrays))
             if "error" in said:
-                raise _again(said["error"])
+                raise _reraised(said["error"])
             yield PartDone(said["value"], lambda made=made: made)  # type: ignore[arg-type,misc]
 
 

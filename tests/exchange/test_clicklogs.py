@@ -25,7 +25,7 @@ def test_ubi_as_lines_as_an_array_and_in_two_files_is_the_same(tmp_path: Path) -
     assert (first.query, first.shown) == ("red sea", ("a.jpg", "b.jpg", "c.jpg"))
     assert (first.ranks, first.clicked) == ((1, 2, 3), ("b.jpg",))
     assert second.clicked == () and second.key != first.key
-    assert (one.formats, one.records, one.clicks) == (("UBI",), 3, 1) and not one.told.counts
+    assert (one.formats, one.records, one.clicks) == (("UBI",), 3, 1) and not one.skipped.counts
     assert read_clicks([array(tmp_path / "b.json", GOOD)]).impressions == one.impressions
     assert read_clicks([array(tmp_path / "c.json", GOOD, None)]).impressions == one.impressions
     events = lines(tmp_path / "events", [r for r in GOOD if "action_name" in r])
@@ -57,7 +57,7 @@ def test_metarank(tmp_path: Path) -> None:
     (only,) = log.impressions
     assert (only.query, only.shown, only.clicked) == ("grey cat", ("x.png", "y.png"), ("y.png",))
     assert log.formats == ("Metarank",)
-    assert log.told.counts == {
+    assert log.skipped.counts == {
         "ranking without a query": 1, "click without a list": 1, "event 'impression'": 1
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_impression_events_tell_what_was_shown_where(tmp_path: Path) -> None:
     log = read_clicks([lines(tmp_path / "log", records)])
     (only,) = log.impressions
     assert (only.shown, only.ranks, only.clicked) == (("c", "d"), (11, 12), ("d",))
-    assert log.told.counts == {"click on what was not shown": 1}
+    assert log.skipped.counts == {"click on what was not shown": 1}
 
 
 @pytest.mark.parametrize("made", [asked, ranking])
@@ -86,7 +86,7 @@ def test_names_that_cannot_be_used_leave_their_places_empty(
     (only,) = log.impressions
     assert (only.shown, only.ranks) == (("a.jpg", "b.jpg", "c.jpg"), (1, 3, 6))
     # The click says that it was at the sixth place, and so does the list.
-    assert log.told.counts == {"name that is no text or number": 1, "picture twice in a list": 1}
+    assert log.skipped.counts == {"name that is no text or number": 1, "picture twice in a list": 1}
 
 
 def test_exported_documents_and_bulk_files_are_read(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_exported_documents_and_bulk_files_are_read(tmp_path: Path) -> None:
     for r in UBI:
         bulk += [{"index": {"_index": "ubi"}}, {"_index": "ubi", "_id": "1", "_source": r}]
     log = read_clicks([lines(tmp_path / "log", bulk)])
-    assert log.impressions[0].clicked == ("b.jpg",) and not log.told.counts
+    assert log.impressions[0].clicked == ("b.jpg",) and not log.skipped.counts
 
 
 def test_ids_may_be_numbers_and_words_any_text(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_bad_record_is_counted_by_reason_and_nothing_else_is_lost(
         array(tmp_path / "b", [*UBI, record, *GOOD[2:]]),
     ):
         log = read_clicks([path])
-        assert dict(log.told.counts) == {reason: 1}
+        assert dict(log.skipped.counts) == {reason: 1}
         assert {i.query: i.clicked for i in log.impressions if i.query != "x"} in (
             {"red sea": ("b.jpg",), "sea": ()},
             {"red sea": ("a.jpg", "b.jpg"), "sea": ()},
@@ -165,8 +165,8 @@ def test_a_place_given_to_two_pictures_keeps_the_first(tmp_path: Path) -> None:
     log = read_clicks([lines(tmp_path / "log", records)])
     (only,) = log.impressions
     assert (only.shown, only.ranks, only.clicked) == (("a", "c"), (1, 2), ("c",))
-    assert log.told.counts == {"place taken twice": 1, "picture twice in a list": 1}
-    assert log.told.named[0] == "log, line 3: place 1 of '1' has a picture already"
+    assert log.skipped.counts == {"place taken twice": 1, "picture twice in a list": 1}
+    assert log.skipped.named[0] == "log, line 3: place 1 of '1' has a picture already"
 
 
 def test_bad_lines_are_named_by_number(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_bad_lines_are_named_by_number(tmp_path: Path) -> None:
     )
     log = read_clicks([str(path)])
     assert [i.clicked for i in log.impressions] == [("b.jpg",)]
-    assert [n.split(":")[0] for n in log.told.named] == [f"log, line {k}" for k in (2, 4, 5, 7)]
-    assert log.told.counts == {"record that cannot be read": 4}
+    assert [n.split(":")[0] for n in log.skipped.named] == [f"log, line {k}" for k in (2, 4, 5, 7)]
+    assert log.skipped.counts == {"record that cannot be read": 4}
 
 
 def test_a_huge_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,10 +187,10 @@ def test_a_huge_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(json_records, "_PORTION", 500)
     huge = asked("9", "x" * 5_000, ["a"])
     log = read_clicks([lines(tmp_path / "a", [GOOD[0], huge, *GOOD[1:]])])
-    assert log.told.named == ["a, line 2: the line has more than 2,000 bytes"]
+    assert log.skipped.named == ["a, line 2: the line has more than 2,000 bytes"]
     assert len(log.impressions) == 2
     cut = read_clicks([array(tmp_path / "b", [*GOOD, huge, *GOOD])])
-    assert "more than 2,000 characters" in cut.told.named[0] and len(cut.impressions) == 2
+    assert "more than 2,000 characters" in cut.skipped.named[0] and len(cut.impressions) == 2
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
@@ -219,7 +219,7 @@ def test_an_array_that_is_cut_off_keeps_what_was_whole(tmp_path: Path) -> None:
         path.write_bytes(whole[:end])
         log = read_clicks([str(path)])
         assert log.impressions[0].clicked == ("b.jpg",)
-        assert log.told.counts == {"record that cannot be read": 1}
+        assert log.skipped.counts == {"record that cannot be read": 1}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_clicks_without_lists_are_refused_and_it_is_said_why(tmp_path: Path) -> 
         with pytest.raises(DataError) as refused:
             read_clicks([lines(tmp_path / "log", records)])
         said = str(refused.value)
-        assert "1 clicks and no list" in said and "cannot be learnt from" in said
+        assert "1 clicks and no list" in said and "cannot be learned from" in said
         assert "query_response_hit_ids" in said and "1 times: click without a list" in said
 
 
@@ -275,7 +275,7 @@ def test_a_log_that_is_too_much_at_once_is_refused(
     monkeypatch.setattr(impressions, "MAX_SHOWN", 2)
     log = read_clicks([lines(tmp_path / "log", GOOD)])
     assert log.impressions[0].shown == ("a.jpg", "b.jpg")
-    assert log.told.counts == {"end of a list longer than 2": 1}
+    assert log.skipped.counts == {"end of a list longer than 2": 1}
 
 
 _KEYS = (

@@ -22,6 +22,6 @@ def test_the_example_of_a_format_says_the_same(tmp_path: Path, fence: str, form:
     path.write_text(found.group(1), encoding="utf-8")
     log = read_clicks([str(path)])
     (only,) = log.impressions
-    assert log.formats == (form,) and not log.told.counts
+    assert log.formats == (form,) and not log.skipped.counts
     assert (only.query, only.clicked) == ("winter", ("trips/3.jpg",))
     assert only.shown == ("trips/1.jpg", "trips/2.jpg", "trips/3.jpg")

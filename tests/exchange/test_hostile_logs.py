@@ -39,14 +39,16 @@ def test_a_place_that_is_none_is_told(tmp_path: Path, place: str, got: str) -> N
         '"ordinal": 7', f'"ordinal": {place}'
     )
     log = read_text(tmp_path / "log", record)
-    assert log.told.named == [f"log, line 2: a place must be a whole number from 1 on. Got {got}"]
+    assert log.skipped.named == [
+        f"log, line 2: a place must be a whole number from 1 on. Got {got}"
+    ]
     assert sound(log)
 
 
 def test_numbers_too_long_to_be_read_are_told(tmp_path: Path) -> None:
     record = json.dumps(event("1", "a.jpg", 7, "impression")).replace("7", "9" * 5_000)
     log = read_text(tmp_path / "log", record)
-    assert "log, line 2: not JSON (Exceeds the limit" in log.told.named[0] and sound(log)
+    assert "log, line 2: not JSON (Exceeds the limit" in log.skipped.named[0] and sound(log)
 
 
 @pytest.mark.parametrize("depth", [50, 900, 980, 2_000, 100_000])
@@ -62,7 +64,7 @@ def test_deep_nesting_ends_nothing(tmp_path: Path, depth: int) -> None:
     ]
     log = read_text(tmp_path / "log", *records)
     assert sound(log)
-    assert [n.split(":")[0] for n in log.told.named] == [f"log, line {k}" for k in range(2, 8)]
+    assert [n.split(":")[0] for n in log.skipped.named] == [f"log, line {k}" for k in range(2, 8)]
 
 
 def test_bytes_that_are_no_text_are_told_in_lines_and_arrays(tmp_path: Path) -> None:
@@ -72,8 +74,8 @@ def test_bytes_that_are_no_text_are_told_in_lines_and_arrays(tmp_path: Path) -> 
     (tmp_path / "b").write_bytes(b"[\n" + b",\n".join([good[0], wrong, good[1]]) + b"]")
     by_line, by_array = (read_clicks([str(tmp_path / n)]) for n in "ab")
     assert sound(by_line) and sound(by_array)
-    assert "a, line 2: not JSON ('utf-8' codec can't decode byte 0xff" in by_line.told.named[0]
-    assert by_array.told.named == ["b, line 3: not UTF-8 (byte 0xff)"]
+    assert "a, line 2: not JSON ('utf-8' codec can't decode byte 0xff" in by_line.skipped.named[0]
+    assert by_array.skipped.named == ["b, line 3: not UTF-8 (byte 0xff)"]
     assert len(by_line.impressions) == len(by_array.impressions) == 1
 
 
@@ -81,15 +83,15 @@ def test_ids_given_twice_are_told_and_the_first_counts(tmp_path: Path) -> None:
     again = asked("1", "sky", ["b.jpg", "c.jpg"])
     log = read_clicks([lines(tmp_path / "log", [GOOD[0], again, again, GOOD[1], GOOD[1]])])
     assert sound(log) and len(log.impressions) == 1
-    assert log.told.named == [f"log, line {k}: the list '1' was given before" for k in (2, 3)]
-    assert log.told.counts == {"list given twice": 2, "picture clicked again": 1}
+    assert log.skipped.named == [f"log, line {k}: the list '1' was given before" for k in (2, 3)]
+    assert log.skipped.counts == {"list given twice": 2, "picture clicked again": 1}
     both = [
         ranking("1", "sea", ["a.jpg", "b.jpg"]),
         ranking("1", "sky", []),
         interaction("1", "b.jpg"),
     ]
     log = read_clicks([lines(tmp_path / "log", both)])
-    assert sound(log) and log.told.named == ["log, line 2: the list '1' was given before"]
+    assert sound(log) and log.skipped.named == ["log, line 2: the list '1' was given before"]
 
 
 def test_names_and_words_without_end_take_no_memory_to_speak_of(tmp_path: Path) -> None:
@@ -106,15 +108,17 @@ def test_names_and_words_without_end_take_no_memory_to_speak_of(tmp_path: Path) 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     log = read_clicks([str(path)])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64_000
-    assert sound(log) and log.told.named[0] == "log, line 2: the line has more than 1,048,576 bytes"
-    assert log.told.counts["name that is no text or number"] == 50
-    assert all(len(line) < 200 for line in log.told.named)
+    assert (
+        sound(log) and log.skipped.named[0] == "log, line 2: the line has more than 1,048,576 bytes"
+    )
+    assert log.skipped.counts["name that is no text or number"] == 50
+    assert all(len(line) < 200 for line in log.skipped.named)
 
 
 def test_one_list_with_very_many_clicks(tmp_path: Path) -> None:
     many = [event("1", f"made-up-{i % 1_000}.jpg", 1) for i in range(20_000)]
     log = read_clicks([array(tmp_path / "log", [*GOOD, *many], None)])
     assert sound(log) and log.clicks == 1_001
-    assert log.told.counts == {
+    assert log.skipped.counts == {
         "picture clicked again": 19_000, "click on what was not shown": 1_000,
     }  # fmt: skip

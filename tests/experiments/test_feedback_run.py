@@ -128,4 +128,4 @@ def test_the_full_plan_is_the_papers() -> None:
     assert {plan.frame, *(METHODS[m].frame or plan.frame for m in plan.methods)} <= set(KINDS)
     assert plan.features == FEATURES
     assert quick_plan().queries < plan.queries
-    assert plan.with_features(("ehd",)).features == ("ehd",)
+    assert plan.with_options(("ehd",)).features == ("ehd",)

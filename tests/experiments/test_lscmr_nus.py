@@ -175,7 +175,7 @@ def test_every_method_is_chosen_by_validation_and_measured_once(found: LscmrResu
         ran = found.of(NUS, direction)
         assert list(ran) == list(SEARCHES) == list(paper.NUS_WIDE[direction, "MAP"])
         for r in ran.values():
-            assert len(r.chosen) == len(r.measured) == 1 and len(r.measured[0].avgp) == 40
+            assert len(r.chosen) == len(r.outcomes) == 1 and len(r.outcomes[0].avgp) == 40
             assert r.chosen[0].value == max(t.value for t in r.trials)
             # A random order has .35; tags and visual words are drawn by concepts.
             assert r.mean("MAP") > 0.6, (r.name, r.mean("MAP"))

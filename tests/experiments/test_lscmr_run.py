@@ -17,7 +17,7 @@ from sightline_experiments.datasets.wikipedia import Wikipedia
 from sightline_experiments.lscmr import paper, run, tables
 from sightline_experiments.lscmr.curves import draw_curves
 from sightline_experiments.lscmr.evaluation import PairTestSet
-from sightline_experiments.lscmr.methods import METHODS, RIVALS, STACKED, SVM, WORDS
+from sightline_experiments.lscmr.methods import BASELINES, METHODS, STACKED, SVM, WORDS
 from sightline_experiments.lscmr.plan import Plan, full_plan, quick_plan
 from sightline_experiments.lscmr.protocol import DIRECTIONS, Task, make_lists, make_splits, sides
 from sightline_experiments.lscmr.results import (
@@ -125,15 +125,15 @@ def test_every_method_is_measured_once_in_every_split_and_direction(found: Lscmr
         assert list(published) == [*LINEAR, "SM logistic", STACKED, WORDS]
         for r in [*published.values(), *found.of(RANDOM, direction).values()]:
             n = 2 if r.protocol == RANDOM else 1
-            assert len(r.chosen) == len(r.measured) == n
+            assert len(r.chosen) == len(r.outcomes) == n
             for trial in r.chosen:
                 assert trial.value == max(t.value for t in r.trials if t.split == trial.split)
             assert r.mean("MAP") > 0.45, r.name
-        assert len(published["LSCMR"].measured[0].avgp) == N_TEST
-    assert len(found.result(RANDOM, DIRECTIONS[0], "CCA").trials) == 3
+        assert len(published["LSCMR"].outcomes[0].avgp) == N_TEST
+    assert len(found.of(RANDOM, DIRECTIONS[0])["CCA"].trials) == 3
 
 
-def test_rivals_that_are_not_installed_are_named_once(found: LscmrResults) -> None:
+def test_baselines_that_are_not_installed_are_named_once(found: LscmrResults) -> None:
     assert len(found.notes) == 2
     for note, name in zip(found.notes, (SVM, "SM chi2-SVM, words"), strict=True):
         assert note.startswith(f"{name} was left out") and "sightline[baselines]" in note
@@ -153,14 +153,14 @@ def test_figures_are_means_over_splits_beside_the_papers(
     r = found.of(RANDOM, "text->picture")["LSCMR"]
     (row,) = figures.find(method="LSCMR", measure="MAP@50", protocol=RANDOM, subset="all",
                           direction="text->picture")  # fmt: skip
-    assert row.value == pytest.approx(np.mean([m.at_50.mean() for m in r.measured]))
+    assert row.value == pytest.approx(np.mean([m.at_50.mean() for m in r.outcomes]))
     assert row.paper == 0.3663 and row.n == 72
     (row,) = figures.find(method=STACKED, measure="MAP", protocol=FIXED, subset="all",
                           direction="picture->text")  # fmt: skip
     assert row.paper is None and row.n == N_TEST
-    mine, rival = compared(found.of(RANDOM, "picture->text"), RANDOM)[0]
-    expected = wilcoxon(*(np.concatenate([m.avgp for m in x.measured]) for x in (mine, rival)))
-    told = [t for t in figures.tests if (t.a, t.b) == (mine.name, rival.name)]
+    mine, baseline = compared(found.of(RANDOM, "picture->text"), RANDOM)[0]
+    expected = wilcoxon(*(np.concatenate([m.avgp for m in x.outcomes]) for x in (mine, baseline)))
+    told = [t for t in figures.tests if (t.a, t.b) == (mine.name, baseline.name)]
     assert [t.p for t in told] == [expected.p]
 
 
@@ -178,15 +178,17 @@ def test_tables_say_what_was_found(found: LscmrResults) -> None:
     assert f"{np.mean(r.means('MAP')):.4f} ± {np.std(r.means('MAP')):.4f}" in text
     for part in ("Table 2", "Published split", "0.2208?", "Wilcoxon", "figure 3", "not published"):
         assert part in text
-    rival, share = gain(found.of(RANDOM, "picture->text"), "MAP") or ("", 0.0)
+    baseline, share = gain(found.of(RANDOM, "picture->text"), "MAP") or ("", 0.0)
     word = "above" if share >= 0 else "below"
-    assert f"MAP: LSCMR is {abs(share):.1%} {word} the best rival, {rival}" in text
+    assert f"MAP: LSCMR is {abs(share):.1%} {word} the best baseline, {baseline}" in text
     ran = found.of(RANDOM, "text->picture")
-    rival, share = gain(ran, "MAP@50", STACKED, " stacked") or ("", 0.0)
-    assert rival.endswith(" stacked")
-    assert share == pytest.approx(ran[STACKED].mean("MAP@50") / ran[rival].mean("MAP@50") - 1)
-    assert max(ran[f"{m} stacked"].mean("MAP@50") for m in RIVALS) == ran[rival].mean("MAP@50")
-    for shown in (f"the best rival, {rival}; ", "which sees other inputs"):
+    baseline, share = gain(ran, "MAP@50", STACKED, " stacked") or ("", 0.0)
+    assert baseline.endswith(" stacked")
+    assert share == pytest.approx(ran[STACKED].mean("MAP@50") / ran[baseline].mean("MAP@50") - 1)
+    assert max(ran[f"{m} stacked"].mean("MAP@50") for m in BASELINES) == ran[baseline].mean(
+        "MAP@50"
+    )
+    for shown in (f"the best baseline, {baseline}; ", "which sees other inputs"):
         assert shown in text
 
 
@@ -209,6 +211,8 @@ def test_plans_name_known_methods_and_the_papers_protocol() -> None:
     assert {*full.fixed, *full.searches} == set(METHODS)
     assert list(full.searches) == [*LINEAR, *OVER_PROBABILITIES]
     assert not any("n_candidates" in s.start for s in full.searches.values())
-    assert set(quick_plan().fixed) < set(METHODS) and quick_plan().with_splits(5).splits == 5
+    assert (
+        set(quick_plan().fixed) < set(METHODS) and quick_plan().with_options(splits=5).splits == 5
+    )
     for measures in paper.WIKIPEDIA.values():
         assert set(measures) == set(LINEAR)

@@ -28,7 +28,7 @@ from tests.factories.photos import fingerprint
 
 LAW = {"law": "queries"}
 PLAN = Plan(
-    folds=2,
+    splits=2,
     triplets=600,
     validation=8,
     test=6,
@@ -88,7 +88,7 @@ def test_every_method_is_measured_on_every_fold(found: OnlineResults) -> None:
     ran = found.of("Made", "nine")
     assert list(ran) == [m for m in PLAN.searches if m != "λ-MART"]
     for r in ran.values():
-        assert len(r.chosen) == len(r.avgp) == 2 and all(len(a) == 6 for a in r.avgp)
+        assert len(r.chosen) == len(r.outcomes) == 2 and all(len(a) == 6 for a in r.outcomes)
         for trial in r.chosen:
             assert trial.value == max(t.value for t in r.trials if t.split == trial.split)
         assert np.mean(r.means()) > 0.3
@@ -113,12 +113,12 @@ def test_the_best_online_learner_is_chosen_by_validation_queries(found: OnlineRe
 def test_figures_are_means_over_folds(found: OnlineResults, figures: Figures) -> None:
     ran = found.of("Made", "nine")["OPR"]
     (row,) = figures.find(method="OPR", measure="mAP", protocol="Made, 2 folds", at=None)
-    assert row.value == pytest.approx(np.mean([a.mean() for a in ran.avgp]))
+    assert row.value == pytest.approx(np.mean([a.mean() for a in ran.outcomes]))
     assert row.n == 12 and row.direction == "picture->picture"
     first = figures.tests[0]
     assert (
         first.p
-        == wilcoxon(*(np.concatenate(r.avgp) for r in compared(found.of("Made", "nine"))[0])).p
+        == wilcoxon(*(np.concatenate(r.outcomes) for r in compared(found.of("Made", "nine"))[0])).p
     )
     assert figures.settings["unavailable"] == ["Corel"]
 
@@ -199,7 +199,7 @@ def test_plans_name_every_method_of_the_paper() -> None:
             assert own.items() <= METHODS[name].combiner(dict(search.start)).get_params().items()
     assert set(paper.MAP["Corel"]) == set(METHODS) & set(paper.MAP["Corel"])
     assert len(paper.MAP["Caltech-101"]) == 10 and set(BATCH) < set(paper.MAP["Corel"])
-    assert quick_plan().with_folds(3).folds == 3
+    assert quick_plan().with_options(splits=3).splits == 3
     full = full_plan()
-    assert (full.folds, full.triplets, full.large) == (5, 200_000, 3_000_000)
+    assert (full.splits, full.triplets, full.large) == (5, 200_000, 3_000_000)
     assert (full.validation, full.test, full.simulated) == (300, 150, 2000)

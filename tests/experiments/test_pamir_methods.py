@@ -12,17 +12,15 @@ from scipy.sparse import csr_matrix
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.measures.many import average_precisions, untrained_average_precision
-from sightline.progress import NoProgress
 from sightline.words.tfidf import idf as idf_of
 from sightline_experiments.pamir.methods import (
     METHODS,
     PAPER,
-    Method,
     normalised_mean,
     weighted_sum,
 )
+from sightline_experiments.pamir.plan import views_of
 from sightline_experiments.pamir.protocol import Scorer, Split, part_of
-from sightline_experiments.pamir.selection import Selection, attempt, views_of
 from sightline_experiments.tuning import Search, Stage
 
 N_WORDS, N_TRAIN, N_HELD = 6, 120, 40
@@ -120,71 +118,9 @@ def test_svm_scores_are_normalised_over_the_pictures_ranked(split: Split) -> Non
     assert moved == pytest.approx(scores, abs=1e-3)
 
 
-class Fake:
-    """A method whose validation AvgP is known: the closer `a` is to 3 the better, then `b` to 2."""
-
-    def __init__(self) -> None:
-        self.fitted: list[tuple[int, float, float]] = []
-
-    def fit(self, split: Split, settings: object) -> Scorer:
-        assert isinstance(settings, dict)
-        a, b = float(settings["a"]), float(settings["b"])
-        self.fitted.append((split.number, a, b))
-        quality = 1 / (1 + abs(a - 3) + 0.1 * abs(b - 2))
-        labels = split.validation.labels.toarray()
-        noise = np.random.default_rng(0).random(labels.shape)
-        table = (quality * labels + 9 * (1 - quality) * noise).astype(np.float32)
-        return Scorer(lambda views: table, weighted_sum, {"a": a})
-
-
-SEARCH = Search(
-    {"a": 1, "b": 1},
-    (Stage(({"a": 2}, {"a": 3}, {"a": 4}), once=True), Stage(({"b": 2}, {"b": 9}))),
-)
-
-
-def test_stages_keep_the_best_so_far(split: Split) -> None:
-    fake = Fake()
-    selection = Selection(Method("fake", fake.fit), SEARCH)
-    best = selection.choose(split, NoProgress())
-    assert best.settings == {"a": 3, "b": 2}
-    assert fake.fitted == [(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 4, 1), (0, 3, 2), (0, 3, 9)]
-    assert best.value == max(t.value for t in selection.trials)
-
-
-def test_views_are_chosen_on_the_first_split_alone(split: Split) -> None:
-    fake = Fake()
-    selection = Selection(Method("fake", fake.fit), SEARCH)
-    selection.choose(split, NoProgress())
-    fake.fitted.clear()
-    other = Split.of(1, split.train, split.validation, split.idf)
-    best = selection.choose(other, NoProgress())
-    assert fake.fitted == [(1, 3, 1), (1, 3, 2), (1, 3, 9)]
-    assert best.settings == {"a": 3, "b": 2} and best.split == 1
-
-
-def test_nothing_is_fitted_twice(split: Split) -> None:
-    fake = Fake()
-    search = Search({"a": 3, "b": 2}, (Stage(({"a": 3}, {"a": 1})), Stage(({"b": 2},))))
-    Selection(Method("fake", fake.fit), search).choose(split, NoProgress())
-    assert len(fake.fitted) == len(set(fake.fitted)) == 2
-
-
-def test_forgetting_keeps_the_figures(split: Split) -> None:
-    selection = Selection(Method("fake", Fake().fit), SEARCH)
-    best = selection.choose(split, NoProgress())
-    selection.forget()
-    kept = selection.same(best)
-    assert (kept.value, kept.settings) == (best.value, best.settings)
-    assert kept.scorer.found == best.scorer.found
-    with pytest.raises(LookupError):
-        kept.scorer.words({})
-
-
-def test_a_trial_is_measured_on_validation_queries(split: Split) -> None:
-    trial = attempt(METHODS["CMRM"], split, SETTINGS["CMRM"])
-    assert trial.value == avgp(trial.scorer, split)
-    assert trial.seconds > 0
+def test_a_fit_is_measured_on_validation_queries(split: Split) -> None:
+    scorer = METHODS["CMRM"].fit(split, SETTINGS["CMRM"])
+    assert split.value(scorer) == avgp(scorer, split)
 
 
 def test_a_search_names_every_view_it_may_look_at() -> None:

@@ -23,7 +23,7 @@ from sightline_experiments.pamir.curves import draw_curves
 from sightline_experiments.pamir.evaluation import Shown
 from sightline_experiments.pamir.kernels import KernelPlan
 from sightline_experiments.pamir.methods import METHODS, Method
-from sightline_experiments.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan
+from sightline_experiments.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan, views_of
 from sightline_experiments.pamir.results import (
     PamirResults,
     SplitResult,
@@ -31,7 +31,6 @@ from sightline_experiments.pamir.results import (
     compared,
     figures_of,
 )
-from sightline_experiments.pamir.selection import views_of
 from sightline_experiments.pamir.sheets import draw_sheets, sheet
 from sightline_experiments.tuning import Search, Stage
 from tests.factories.corel5k import N_DEVELOPMENT, N_TEST, load_made
@@ -40,7 +39,6 @@ from tests.factories.photos import fingerprint
 N_TRAIN = 60
 LEARNING = {"n_iter": 20_000, "eval_every": 5_000}
 PLAN = Plan(
-    (0, 1),
     {
         "classic-strict": {
             "PAMIR": Search(
@@ -62,6 +60,8 @@ PLAN = Plan(
     },
     curve=(20, 40, 60, 4000),
     kernels=KernelPlan((("match", 0.5),), 128, ({"C": 1.0},), tuple(LEARNING.items())),
+    splits=2,
+    features=("classic-strict", "classic"),
 )
 
 
@@ -271,7 +271,8 @@ def test_a_method_whose_package_is_missing_is_left_out_and_named(
 
     monkeypatch.setitem(METHODS, "PLSA", Method("PLSA", missing))  # type: ignore[arg-type]
     plan = Plan(
-        (0,), {"classic-strict": {m: Search({"view": "b128_k9"}) for m in ("PLSA", "CMRM")}}
+        {"classic-strict": {m: Search({"view": "b128_k9"}) for m in ("PLSA", "CMRM")}},
+        features=("classic-strict",),
     )
     with temporary() as cache:
         results = run(c, plan, InlineCompute(), cache, NoProgress(), n_train=N_TRAIN)
@@ -292,20 +293,20 @@ def test_features_whose_package_is_missing_are_left_out_and_named(
         "classic-strict": {"CMRM": Search({"view": "b128_k9"})},
     }
     with temporary() as cache:
-        plan = Plan((0,), searches)
+        plan = Plan(searches, features=tuple(searches))
         results = run(c, plan, InlineCompute(), cache, NoProgress(), n_train=N_TRAIN)
     assert [r.features for r in results.methods] == ["classic-strict"]
     assert "sightline[deep]" in results.notes[0]
 
 
 def test_plans_cover_the_five_and_name_known_features() -> None:
-    for plan in (full_plan(), quick_plan(FEATURES)):
+    for plan in (full_plan(), quick_plan().with_options(FEATURES)):
         assert set(plan.searches) == set(FEATURES)
         for features in ("classic-strict", "classic"):
             assert {"PAMIR", "SVM", "PLSA", "CMTT", "CMRM"} <= set(plan.searches[features])
     assert len(full_plan().seeds) >= 5 and len(quick_plan().seeds) == 1
-    assert full_plan().with_splits(2).seeds == (0, 1)
-    strict = quick_plan(["classic-strict"]).searches["classic-strict"]
+    assert full_plan().with_options(splits=2).seeds == (0, 1)
+    strict = quick_plan().searches["classic-strict"]
     assert all("&" not in v and "+" not in v for s in strict.values() for v in views_of(s))
     assert len(views_of(strict["PAMIR"])) < len(
         views_of(full_plan().searches["classic-strict"]["PAMIR"])

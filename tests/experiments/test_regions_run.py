@@ -33,7 +33,7 @@ from tests.factories.photos import fingerprint
 
 CUT = Segmenter(scale=60.0, sigma=0.4, smallest=0.01)
 PLAN = Plan(
-    halves=2,
+    splits=2,
     scenes=2,
     cuts={"classic": CUT, "deep": CUT},
     reduced=8,
@@ -215,7 +215,7 @@ def test_test_pictures_are_looked_at_once_and_their_tags_are_hidden(c: MSRC, fol
 def test_deep_regions_are_learnt_from(c: MSRC) -> None:
     pytest.importorskip("onnxruntime")
     few = {m: PLAN.searches["classic"][m] for m in (paper.LATENT, paper.RIDGE)}
-    plan = replace(PLAN, halves=1, features=("deep",), searches={"deep": few})
+    plan = replace(PLAN, splits=1, features=("deep",), searches={"deep": few})
     with temporary() as cache:
         found = run(c, plan, InlineCompute(), cache, NoProgress())
     assert found.features() == ["deep"] and "ImageNet" in "\n".join(tables.lines(found))
@@ -242,8 +242,8 @@ def test_plans_know_every_method() -> None:
             more = {paper.PLAIN, paper.SVM_CHI2, paper.PSEUDO_LABEL_CHI2}
             own = more if features == "classic" else set()
             assert {*paper.F, *paper.NMI, paper.RIDGE} | own == set(methods)
-    assert full_plan().halves == 5 and quick_plan().halves == 1
-    assert full_plan().with_halves(2).with_features(("deep",)).features == ("deep",)
+    assert full_plan().splits == 5 and quick_plan().splits == 1
+    assert full_plan().with_options(("deep",), 2).features == ("deep",)
 
 
 def test_measures_of_pixels_and_pictures() -> None:

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# Steps of each kind at which a writer is killed or its power cut: all some 200 take minutes.
+KILLS = int(os.environ.get("SIGHTLINE_KILLS", "24"))
 _FILE_TABLE_BYTES = 8 + 18 * 8
 _SYNC_AT, _WRITE_AT = 8 + 4 * 8, 8 + 2 * 8
 

@@ -150,7 +150,7 @@ def bad() -> dict[str, tuple[bytes, str, str]]:
         for kind in FORMATS
     }
     installed = find_spec("pillow_heif") is not None
-    heic = "no picture in a known format" if installed else "pip install 'sightline[heic]'"
+    heic = "not a picture in a supported format" if installed else "pip install 'sightline[heic]'"
     return {
         **halves,
         "bomb.png": (bomb_png(), "too-large", "60000×60000 = 3600 megapixels"),
@@ -161,7 +161,11 @@ def bad() -> dict[str, tuple[bytes, str, str]]:
         "phone.heic": (HEIC, "format", heic),
         "print-called.jpg": (EPS, "format", "EPS and PostScript files are refused"),
         "print.eps": (EPS, "format", ".eps files are not supported"),
-        "text-called.jpg": (b"Dear Sir or Madam, " * 40, "format", "no picture in a known format"),
+        "text-called.jpg": (
+            b"Dear Sir or Madam, " * 40,
+            "format",
+            "not a picture in a supported format",
+        ),
         "wide.png": (
             raw_png(10_001, 10_000, zlib.compress(bytes(1000))),
             "too-large",

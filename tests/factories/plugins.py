@@ -1,15 +1,18 @@
-"""Features of a plugin, as long as a test wants them."""
+"""Plugins and packages with plugins, as long as a test wants them."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pluggy
 
 from sightline import plugins
-from tests.factories.worker_tasks import let_workers_import
+from tests.factories.worker_tasks import HERE, let_workers_import
 
 if TYPE_CHECKING:
     import pytest
@@ -39,3 +42,26 @@ def plugged(monkeypatch: pytest.MonkeyPatch, *features: tuple[str, str]) -> Iter
         yield
     finally:
         plugins.manager().unregister(plugin)
+
+
+def install_package(folder: Path, name: str, module: str) -> None:
+    """Lay out a package that names a module as its plugin, as pip would; the module lies here."""
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[sightline]\n{name} = {module}\n")
+    (folder / f"{module}.py").write_bytes(HERE.joinpath(f"{module}.py").read_bytes())
+
+
+@contextlib.contextmanager
+def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
+    """Have the packages of a folder, here and in processes that are started."""
+    before = set(sys.modules)
+    with monkeypatch.context() as m:
+        m.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        m.syspath_prepend(str(folder))
+        m.setattr(plugins, "_manager", None)
+        yield
+    for module in set(sys.modules) - before:
+        if (sys.modules[module].__file__ or "").startswith(str(folder)):
+            del sys.modules[module]

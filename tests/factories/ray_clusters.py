@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sightline.compute.ray_cluster import joining, library
+from sightline.compute.ray_cluster import connection, library
 from sightline.contracts import Json
 from sightline.testing import watchdog
 from tests.sharing import share, unshare
@@ -142,7 +142,7 @@ def room(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Js
 def shared_nodes() -> Iterator[TwoNodes]:
     """Give the cluster that all tests of a process share."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joining, "_PROBE_SECONDS", LIMIT)
+        patch.setattr(connection, "_PROBE_SECONDS", LIMIT)
         nodes = TwoNodes()
         share("one_cluster", nodes)
         yield nodes

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sightline._typing import Floats
-from sightline.contracts import InTurn, Part, PartDone, PartTask
+from sightline.contracts import Part, PartDone, PartTask, SerialMapper
 from sightline.errors import ParameterError
 from sightline.features.local.codebook import codebook, quantization_error
 from sightline.features.local.visterms import Visterms
@@ -22,7 +22,7 @@ def points(n: int, seed: int = 0) -> Floats:
     return near.astype(np.float32)
 
 
-class Backwards(InTurn):
+class Backwards(SerialMapper):
     """Computes parts from the last to the first."""
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:

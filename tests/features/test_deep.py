@@ -16,7 +16,7 @@ from sightline.compute.describing import DESCRIBE_TASK, describe_job, fingerprin
 from sightline.compute.local import MEMORY, LocalCompute
 from sightline.contracts import Done, Feature
 from sightline.errors import DataError, MissingExtra, ParameterError
-from sightline.features.deep import framing, session, views
+from sightline.features.deep import framing, outputs, session
 from sightline.features.deep.large import (
     DeepLarge,
     DeepLargePeaks,
@@ -63,7 +63,7 @@ def test_a_row_depends_on_the_picture_alone() -> None:
     first = feature.describe(picture)
     for seed in range(5):
         feature.describe(noise(60, 40, seed=seed))
-    views._view.cache_clear()
+    outputs._outputs.cache_clear()
     assert np.array_equal(DeepVector(sizes=(96, 128)).describe(picture), first)
 
 
@@ -203,7 +203,7 @@ def test_without_the_extra_the_remedy_is_named(gone: str, monkeypatch: pytest.Mo
     picture, features = scene(9, 9), [make() for make in wanting]
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == gone else found(n))
-    views._view.cache_clear()
+    outputs._outputs.cache_clear()
     session.session.cache_clear()
     assert session.is_available() == (gone in (LITE1.module, LITE2.module))
     calls: list[Callable[[], object]] = [

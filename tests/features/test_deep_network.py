@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline import plugins
 from sightline.compute.describing import fingerprint
 from sightline.contracts import Feature
 from sightline.errors import ParameterError
@@ -24,6 +23,7 @@ from sightline.features.deep.maps import DeepGrid
 from sightline.features.deep.network import LITE0, LITE1, LITE2, Network
 from sightline.features.deep.stages import DeepPeaks, DeepStages
 from sightline.features.deep.vector import DeepScales, DeepVector
+from sightline.registry import FEATURES
 from tests.factories.picture_files import noise, pattern
 from tests.naive import deep as naive
 
@@ -164,5 +164,5 @@ def test_two_networks_see_two_things() -> None:
 
 def test_every_deep_feature_is_in_the_guide() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
-    deep = [name for name in plugins.BUILT_IN["features"] if name.startswith("deep")]
+    deep = [name for name in FEATURES if name.startswith("deep")]
     assert len(deep) == 11 and all(f"`{name}`" in guide for name in deep)

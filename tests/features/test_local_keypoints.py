@@ -11,6 +11,7 @@ from sightline.contracts import FittedFeature
 from sightline.errors import DataError
 from sightline.features.local import keypoints as module
 from sightline.features.local.keypoints import DenseSift200, DenseSift1000, Sift200, Sift1000
+from sightline.registry import FEATURES
 from sightline.testing import check_feature
 from tests.factories.photos import blobs
 from tests.naive import local as naive
@@ -127,5 +128,5 @@ def test_missing_arrays_and_pictures_are_named() -> None:
 
 def test_the_set_of_paper_d_has_nine_features() -> None:
     names = plugins.expanded(["whole-all"])
-    assert len(names) == 9 and set(names) <= plugins.BUILT_IN["features"].keys()
+    assert len(names) == 9 and set(names) <= FEATURES.keys()
     assert all(plugins.load("features", name).name == name for name in names)

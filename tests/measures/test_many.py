@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,6 +16,7 @@ from sightline.measures import average_precision, break_even_point, precision_at
 from sightline.measures.many import (
     Others,
     average_precisions,
+    average_precisions_of_lists,
     measure_queries,
     query_scores,
     untrained_average_precision,
@@ -73,6 +75,24 @@ def test_ties_go_by_position(pictures: list[tuple[float, bool]]) -> None:
     relevant = np.array([[r for _, r in pictures]])
     found = average_precisions(scores, queries_of(relevant))
     assert found.avgp[0] == pytest.approx(one_by_one(scores, relevant)[0][0], nan_ok=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("levels", [1, 4, 10_000])
+def test_lists_of_different_lengths_equal_one_at_a_time(dtype: type, levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    lengths = rng.integers(1, 200, 40)
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    scores = rng.integers(0, levels, start[-1]).astype(dtype) - levels / 2
+    relevant = rng.random(start[-1]) < np.repeat(rng.random(40) ** 2, lengths)
+    relevant[: start[1]] = False
+    found = average_precisions_of_lists(scores, relevant, start)
+    expected = [
+        average_precision(scores[a:b], relevant[a:b].astype(int))
+        for a, b in itertools.pairwise(start)
+    ]
+    assert np.isnan(found[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_infinite_scores_have_a_place() -> None:

@@ -86,9 +86,9 @@ def test_the_report_on_own_data_has_curves_and_p_values(visit: Visits, large: Se
         drawn = job(page).get_by_role("img", name=re.compile(chart))
         expect(drawn).to_be_visible()
         assert drawn.locator("path, polyline, line, circle").count() > 3
-    gained = job(page).get_by_role("region", name="What was gained over the untrained order")
+    gained = job(page).get_by_role("region", name="Gain over the untrained order")
     expect(gained.get_by_role("columnheader", name="p-value")).to_be_visible()
-    expect(gained.get_by_role("columnheader", name="Harmed")).to_be_visible()
+    expect(gained.get_by_role("columnheader", name="Worse")).to_be_visible()
     expect(job(page)).to_contain_text(re.compile("worse than without the model"))
 
 
@@ -120,4 +120,4 @@ def test_a_job_that_cannot_be_done_says_why(visit: Visits, tmp_path: Path) -> No
         page = learning(visit, s).page
         page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
         expect(job(page)).to_contain_text("Failed")
-        expect(job(page)).to_contain_text("Nothing was learnt yet")
+        expect(job(page)).to_contain_text("There is no word model yet")

@@ -20,7 +20,7 @@ def asked(page: Page) -> str:
 def test_words_are_answered_by_keyboard_and_taken_back(visit: Visits, learnt: Served) -> None:
     visitor = visit(learnt)
     page = visitor.go("#/review")
-    page.get_by_label("Words that are right at least").select_option("8 in 10")
+    page.get_by_label("Required precision").select_option("8 in 10")
     told = page.locator("#review-told")
     expect(told).to_contain_text(re.compile(r"^1 of "))
     first = asked(page)
@@ -51,10 +51,10 @@ def test_precision_is_told_for_each_word_and_what_is_asked_can_be_narrowed(
     visit: Visits, learnt: Served
 ) -> None:
     page = visit(learnt).go("#/review")
-    page.get_by_label("Words that are right at least").select_option("8 in 10")
+    page.get_by_label("Required precision").select_option("8 in 10")
     for kind, badge in (
         ("Words to add", "+ Word to add"),
-        ("Words to take away", "− Word to take"),
+        ("Words to remove", "− Word to take"),
     ):
         page.get_by_label("Ask about").select_option(kind)
         expect(page.locator(".card .badge")).to_contain_text(badge)

@@ -236,7 +236,7 @@ def test_a_picture_is_opened_with_its_facts_words_and_others_like_it(visitor: Vi
     expect(dialog.locator(".strip img").first).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("dialog", name=second)).to_be_visible()
-    page.get_by_role("link", name="Like this").click()
+    page.get_by_role("link", name="Similar to this").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(".chip", has_text="like this")).to_be_visible()
     expect(visitor.tiles.first).to_be_visible()

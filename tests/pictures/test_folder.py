@@ -14,7 +14,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
-from sightline.pictures.folder import PictureFile, Stamp, Unreadable, walk
+from sightline.pictures.folder import PictureFile, SidecarFile, Unreadable, walk
 from sightline.records import Skipped, shown
 from tests.factories.picture_files import good
 
@@ -107,7 +107,7 @@ def test_word_files_beside_a_picture(tmp_path: Path) -> None:
     a, c = walk(os.fsencode(tmp_path))
     assert isinstance(a, PictureFile) and isinstance(c, PictureFile)
     assert {s.path for s in a.sidecars} == {b"s/a.txt", b"s/a.xmp", b"s/a.jpg.xmp"}
-    assert Stamp(b"s/a.txt", 1, 7) in a.sidecars
+    assert SidecarFile(b"s/a.txt", 1, 7) in a.sidecars
     assert c.sidecars == ()
 
 

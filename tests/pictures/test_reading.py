@@ -14,7 +14,7 @@ import pytest
 
 from sightline.contracts import Done, Json
 from sightline.pictures.decode import Unfit
-from sightline.pictures.folder import PictureFile, Stamp, walk
+from sightline.pictures.folder import PictureFile, SidecarFile, walk
 from sightline.pictures.reading import (
     ReadLimits,
     answer,
@@ -64,7 +64,7 @@ def test_what_is_read_comes_back(tmp_path: Path, name: bytes) -> None:
 def test_words_beside_a_picture_come_along(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(good("PNG"))
     (tmp_path / "a.txt").write_text("tree, snow")
-    sidecars = (Stamp(b"a.txt", 0, 0), Stamp(b"a.png\xff.txt", 0, 0))
+    sidecars = (SidecarFile(b"a.txt", 0, 0), SidecarFile(b"a.png\xff.txt", 0, 0))
     found = PictureFile(b"a.png", 0, 0, sidecars)
     job = request(os.fsencode(tmp_path), found, ReadLimits(), pixels=False)
     for task in (read_picture, read_words):
@@ -79,7 +79,7 @@ def test_words_are_cut_to_a_bounded_size(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(good("PNG"))
     (tmp_path / "a.txt").write_text("tree " * 50_000)
     (tmp_path / "b.txt").write_text("x" * ((1 << 20) + 1))
-    sidecars = (Stamp(b"a.txt", 0, 0), Stamp(b"b.txt", 0, 0))
+    sidecars = (SidecarFile(b"a.txt", 0, 0), SidecarFile(b"b.txt", 0, 0))
     job = request(
         os.fsencode(tmp_path), PictureFile(b"a.png", 0, 0, sidecars), ReadLimits(), pixels=True
     )

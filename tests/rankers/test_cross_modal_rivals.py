@@ -16,7 +16,7 @@ from sightline.rankers.posteriors import Posteriors, scaled_softmax, softmax, so
 from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI, Pairs
 from sightline.records import QuerySet
-from sightline.solvers.oracles import Lists
+from sightline.solvers.oracles import CandidateLists
 from sightline.solvers.targets import Known, Targets
 from tests.naive.ssi import ssi
 
@@ -41,7 +41,7 @@ def made(seed: int = 0, n: int = 60) -> dict[str, Any]:
 @pytest.mark.parametrize("per_query", [1, 5])
 def test_ssi_takes_the_steps_of_its_twin(thin: bool, per_query: int) -> None:
     data = made()
-    lists = Lists.of(data["candidates"], data["relevance"])
+    lists = CandidateLists.of(data["candidates"], data["relevance"])
     told = [
         (int(q), own[flags].tolist(), own[~flags].tolist())
         for q, own, flags in (

@@ -238,11 +238,11 @@ def test_early_stopping_returns_the_best_and_not_the_last(
     truth = iter([0.2, 0.5, 0.4, 0.3, 0.45, 0.9])
     seen: list[Floats] = []
 
-    def look(self: training.HeldOut, W: Floats) -> float:
+    def look(self: training.ValidationSet, W: Floats) -> float:
         seen.append(W.copy())
         return next(truth)
 
-    monkeypatch.setattr(training.HeldOut, "mean_avgp", look)
+    monkeypatch.setattr(training.ValidationSet, "mean_avgp", look)
     ranker = KernelPAMIR(eval_every=100, patience=3, averaged=averaged)
     ranker.fit(X, y, validation=(X, y))
     assert ranker.history_ == [(100, 0.2), (200, 0.5), (300, 0.4), (400, 0.3), (500, 0.45)]

@@ -12,7 +12,7 @@ from scipy import sparse
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers._lscmr_planes import Counted, Formed, Planes, planes_of
 from sightline.rankers.lscmr import LSCMR, Factors, Solver, balanced, projected
-from sightline.solvers.oracles import Criterion, Lists
+from sightline.solvers.oracles import CandidateLists, Criterion
 from tests.factories.recorded_progress import Told
 from tests.naive import lscmr as naive
 
@@ -47,7 +47,7 @@ def random_factors(k: int = 3) -> tuple[Doubles, Doubles]:
 def test_planes_equal_the_double_sum_over_pairs(form: type[Planes]) -> None:
     data = made()
     Q, D, candidates, relevance = given(data)
-    lists = Lists.of(candidates, relevance)
+    lists = CandidateLists.of(candidates, relevance)
     planes = form(Q, D, lists, MAP)
     U, V = random_factors()
     plane = planes.separate(U, V)
@@ -70,7 +70,7 @@ def test_planes_equal_the_double_sum_over_pairs(form: type[Planes]) -> None:
 def test_sparse_sides_give_the_same_planes_as_dense_ones() -> None:
     data = made()
     Q, D, candidates, relevance = given(data)
-    lists = Lists.of(candidates, relevance)
+    lists = CandidateLists.of(candidates, relevance)
     dense = Counted(Q, D, lists, MAP)
     thin = planes_of(sparse.csr_array(Q), sparse.csr_matrix(D), lists, MAP)
     assert isinstance(thin, Counted) and isinstance(planes_of(Q, D, lists, MAP), Formed)
@@ -101,7 +101,7 @@ def test_training_does_not_collapse_and_ends_below_the_start_and_below_zero(
         *given(data)
     )
     start = ranker.rounds_[0]
-    lists = Lists.of(data["candidates"], data["relevance"])
+    lists = CandidateLists.of(data["candidates"], data["relevance"])
     planes = planes_of(data["Q"], data["D"], lists, MAP)
     nothing = planes.separate(np.zeros((3, 4)), np.zeros((3, 6))).loss
     assert ranker.objective_ < 0.8 * start.objective and ranker.objective_ < 0.8 * nothing
@@ -279,7 +279,7 @@ def test_dimensions_and_columns_can_be_read() -> None:
 
 def test_the_slope_is_that_of_finite_differences_and_descent_ends_below_planes() -> None:
     data = made(noise=1.0)
-    lists = Lists.of(data["candidates"], data["relevance"])
+    lists = CandidateLists.of(data["candidates"], data["relevance"])
     planes = planes_of(data["Q"], data["D"], lists, MAP)
     factors = Factors(planes, 2, 0.05, 60, np.random.default_rng(0))
     at, batch = factors.parameters(), factors.separate()
@@ -310,7 +310,7 @@ def test_a_start_that_is_given_is_begun_with() -> None:
 
 def test_the_inner_solver_never_ends_worse_than_it_began() -> None:
     data = made()
-    lists = Lists.of(data["candidates"], data["relevance"])
+    lists = CandidateLists.of(data["candidates"], data["relevance"])
     planes = planes_of(data["Q"], data["D"], lists, MAP)
     factors = Factors(planes, 2, 0.05, 60, np.random.default_rng(0))
     batches = [factors.separate()]

@@ -145,11 +145,11 @@ def test_early_stopping_returns_the_best_and_not_the_last(
     truth = iter([0.2, 0.5, 0.4, 0.3, 0.45, 0.9])
     seen: list[bytes] = []
 
-    def look(self: training.HeldOut, W: NDArray[np.float32]) -> float:
+    def look(self: training.ValidationSet, W: NDArray[np.float32]) -> float:
         seen.append(W.tobytes())
         return next(truth)
 
-    monkeypatch.setattr(training.HeldOut, "mean_avgp", look)
+    monkeypatch.setattr(training.ValidationSet, "mean_avgp", look)
     ranker = PAMIR(eval_every=100, patience=3, averaged=averaged).fit(X, y, validation=(X, y))
     assert ranker.history_ == [(100, 0.2), (200, 0.5), (300, 0.4), (400, 0.3), (500, 0.45)]
     assert (ranker.best_score_, ranker.best_iter_, ranker.n_iter_) == (0.5, 200, 500)

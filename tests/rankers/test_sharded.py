@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sightline.contracts import InTurn, Part, PartDone, PartTask
+from sightline.contracts import Part, PartDone, PartTask, SerialMapper
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.rankers.pamir import PAMIR
@@ -36,7 +36,7 @@ def made(n: int = 120, words: int = 6, sparse: bool = False) -> tuple[Any, NDArr
     return X, y
 
 
-class Backwards(InTurn):
+class Backwards(SerialMapper):
     """Computes parts from the last to the first, as machines of different speed might."""
 
     def map(self, task: PartTask, parts: Iterable[Part]) -> Iterator[PartDone]:

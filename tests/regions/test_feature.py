@@ -15,6 +15,7 @@ from sightline.errors import DataError, MissingExtra
 from sightline.features.deep.session import is_available
 from sightline.regions.feature import AT_LEAST, DeepRegions, RegionWords
 from sightline.regions.kept import CutPicture, unpacked
+from sightline.registry import NO_VECTORS
 from sightline.testing import check_feature
 from tests.factories.tagged_collections import painted
 
@@ -54,7 +55,7 @@ def test_regions_keep_the_contract_of_features(
 ) -> None:
     arrays = fitted(kind)
     check_feature(kind(arrays))
-    assert plugins.load("features", kind.name) is kind and kind.name in plugins.NO_VECTORS
+    assert plugins.load("features", kind.name) is kind and kind.name in NO_VECTORS
     again = kind.fit(pictures)
     assert all((again[name] == arrays[name]).all() for name in arrays)
     with pytest.raises(DataError, match=r"lack .*index --refit"):

@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, NotFittedError, ParameterError
-from sightline.regions.examples import Pictures, fitting
+from sightline.regions.examples import PictureRegions, fitting
 from sightline.regions.learning import Risk, explain, explain_tags
 from sightline.regions.model import RegionModel, Step
 from sightline.regions.scenes import pseudo_scenes
-from sightline.regions.weights import Weights, start_weights
+from sightline.regions.weights import RegionWeights, start_weights
 from tests.naive import regions as naive
 
 Doubles = NDArray[np.float64]
@@ -38,9 +38,9 @@ def made(
     return X, Y, places, scenes
 
 
-def random_weights(seed: int, delta: bool = False) -> Weights:
+def random_weights(seed: int, delta: bool = False) -> RegionWeights:
     random = np.random.default_rng(seed)
-    return Weights(
+    return RegionWeights(
         random.normal(size=(5, 5)), random.normal(size=(5, 2)), random.normal(size=(2, 5, 2)),
         random.normal(size=(5, 5)) if delta else None,
     )  # fmt: skip
@@ -71,7 +71,7 @@ def test_both_solvers_come_to_comparable_objectives_and_never_rise() -> None:
 @pytest.mark.parametrize("delta", [False, True])
 def test_the_risk_is_what_worst_tags_score_above_the_right_ones(delta: bool) -> None:
     X, Y, _, _ = made(8)
-    pictures, yes = Pictures.of(X), Y.astype(bool)
+    pictures, yes = PictureRegions.of(X), Y.astype(bool)
     for seed in range(4):
         w = random_weights(seed, delta)
         risk = Risk(w, pictures, yes)
@@ -91,7 +91,7 @@ def test_the_risk_is_what_worst_tags_score_above_the_right_ones(delta: bool) -> 
 def test_pictures_are_explained_as_trying_every_scene_and_placing_does(delta: bool) -> None:
     X, _, _, _ = made(6)
     X = [x[:4] for x in X]
-    pictures, w = Pictures.of(X), random_weights(5, delta)
+    pictures, w = PictureRegions.of(X), random_weights(5, delta)
     found = explain(w, pictures)
     for n, x in enumerate(X):
         whole = x.sum(axis=0)
@@ -103,7 +103,7 @@ def test_pictures_are_explained_as_trying_every_scene_and_placing_does(delta: bo
 
 def test_threads_share_pictures_and_change_nothing() -> None:
     X, Y, _, _ = made(11)
-    pictures, w = Pictures.of(X), random_weights(2)
+    pictures, w = PictureRegions.of(X), random_weights(2)
     alone = explain(w, pictures)
     for workers in (2, 3, 20):
         shared = explain(w, pictures, workers=workers)
@@ -129,7 +129,7 @@ def test_every_iteration_tells_objective_gap_and_f(solver: Literal["bundle", "cc
 
 def test_names_of_scenes_do_not_matter_and_constants_stay_with_their_scene() -> None:
     X, _, _, _ = made(6)
-    pictures, w = Pictures.of(X), random_weights(3)
+    pictures, w = PictureRegions.of(X), random_weights(3)
     found = explain(w, pictures)
     turned = replace(w, beta=w.beta[:, ::-1], gamma=w.gamma[::-1].copy())
     other = explain(turned, pictures)
@@ -140,7 +140,7 @@ def test_names_of_scenes_do_not_matter_and_constants_stay_with_their_scene() -> 
     lifted[0, 2] += 100.0
     up = explain(replace(w, gamma=lifted), pictures)
     assert (up.scenes == 0).all()
-    one = explain(Weights(w.alpha, w.beta[:, :1], w.gamma[:1]), pictures)
+    one = explain(RegionWeights(w.alpha, w.beta[:, :1], w.gamma[:1]), pictures)
     assert up.values == pytest.approx(one.values + 100.0)
     assert (up.tags == one.tags).all()
 
@@ -234,7 +234,7 @@ def test_counts_start_near_what_occurs_together() -> None:
     words = np.eye(3)
     X = [words[[0, 1]], words[[0, 2]], words[[0, 1]], words[[2, 2]]] * 3
     Y = np.array([[1, 0], [0, 1], [1, 0], [0, 1]] * 3, bool)
-    pictures = Pictures.of(X)
+    pictures = PictureRegions.of(X)
     scenes = pseudo_scenes(pictures, Y, 2)
     assert len(set(scenes[Y[:, 0]])) == 1
     w = start_weights(pictures, Y, scenes, 2, False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sightline.errors import NotFittedError, ParameterError
-from sightline.regions.examples import Pictures
+from sightline.regions.examples import PictureRegions
 from sightline.regions.inference import choose_tags
 from sightline.regions.learning import Risk, explain
 from sightline.regions.model import RegionModel
@@ -86,7 +86,7 @@ def test_a_start_that_may_not_be_left_stays() -> None:
 
 def test_a_wrong_scene_counts() -> None:
     X, Y, _, scenes = made(8)
-    pictures, w = Pictures.of(X), random_weights(1)
+    pictures, w = PictureRegions.of(X), random_weights(1)
     plain = Risk(w, pictures, Y.astype(bool), scenes)
     strict = Risk(w, pictures, Y.astype(bool), scenes, 2.0)
     without, counted = (risk(w.as_vector())[0] for risk in (plain, strict))
@@ -96,7 +96,7 @@ def test_a_wrong_scene_counts() -> None:
 
 def test_regions_are_labelled_with_tags_of_their_picture_alone() -> None:
     X, Y, _, _ = made(20)
-    pictures, yes = Pictures.of(X), Y.astype(bool)
+    pictures, yes = PictureRegions.of(X), Y.astype(bool)
     owner = labelled(np.random.default_rng(0).normal(size=(len(pictures.rows), 5)), pictures, yes)
     assert yes[pictures.picture, owner].all()
     for n, part in enumerate(pictures.split(owner)):
@@ -115,7 +115,7 @@ def test_ridge_is_that_of_normal_equations_and_weights_repeat_rows() -> None:
 
 
 def test_means_of_regions_count_by_their_weight() -> None:
-    pictures = Pictures.of([[[0.0], [4.0]], [[1.0]]])
+    pictures = PictureRegions.of([[[0.0], [4.0]], [[1.0]]])
     assert averaged(pictures, np.array([3.0, 1.0, 1.0])).tolist() == [[1.0], [1.0]]
 
 
@@ -125,7 +125,7 @@ def test_pictures_without_tags_of_one_region_or_with_too_many_tags_are_learnt_fr
     X[1], Y[1] = X[1][:1], [1, 1, 1, 0, 0]
     model = ScoredRegionModel(n_scenes=2, max_iterations=5).fit(X, Y)
     assert model.predict([X[1]]).tags.sum() <= 1
-    learnt = fit_region_ridge(Pictures.of(X[:1]), Y[:1].astype(bool), np.ones(len(X[0])))
+    learnt = fit_region_ridge(PictureRegions.of(X[:1]), Y[:1].astype(bool), np.ones(len(X[0])))
     assert np.isfinite(learnt.regions(X[0])).all()
 
 
@@ -172,7 +172,7 @@ def test_given_tags_are_placed_each_somewhere_and_where_they_are() -> None:
 
 
 def test_a_picture_without_tags_takes_no_region_from_the_one_before() -> None:
-    pictures = Pictures.of([np.zeros((2, 1)), np.zeros((2, 1))])
+    pictures = PictureRegions.of([np.zeros((2, 1)), np.zeros((2, 1))])
     scores = np.array([[0.0, 0.05], [0.0, 0.02], [0.0, 0.9], [0.0, 0.9]])
     Y = np.array([[False, True], [False, False]])
     assert fitting_regions(scores, pictures, Y).tolist() == [1, -1, -1, -1]

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from sightline._typing import Doubles, Floats
 from sightline.errors import ParameterError
 from sightline.similarity import _distances_fast as fast
-from sightline.similarity.distances import FOUR, MEASURES, Measure, Range, check_measures
+from sightline.similarity.distances import FOUR, MEASURES, PairMeasure, Range, check_measures
 from tests.factories.fresh_python import imported_by, output_without_compiler
 from tests.naive import similarity as naive
 
@@ -20,7 +20,7 @@ ROWS = arrays(np.float32, (4, 3), elements=st.floats(0, 8, width=32))
 SCALE = 1.5
 
 
-def compared(measure: Measure, a: Floats, b: Floats) -> Doubles:
+def compared(measure: PairMeasure, a: Floats, b: Floats) -> Doubles:
     return measure.similarities(measure.compare(a, b), SCALE)
 
 

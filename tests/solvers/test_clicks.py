@@ -21,7 +21,7 @@ from sightline.solvers.clicks import (
     shown,
     skipped_above,
 )
-from sightline.solvers.pa_step import PassiveAggressive
+from sightline.solvers.pa_step import PassiveAggressiveWeights
 from sightline.solvers.propensity import by_rank_changes, by_swaps, estimate_bias
 from tests.naive import clicks as naive
 
@@ -172,7 +172,7 @@ def test_without_rank_changes_eta_is_assumed() -> None:
 
 def learn(X: Vector, pairs: ClickPairs, weights: Vector) -> Vector:
     """Return scores after passive-aggressive steps on pairs drawn at random, C -> a C."""
-    learner = PassiveAggressive(X.shape[1], C=2e-3)
+    learner = PassiveAggressiveWeights(X.shape[1], C=2e-3)
     for i in np.random.default_rng(0).integers(0, len(pairs), 6_000):
         learner.step(X[pairs.plus[i]] - X[pairs.minus[i]], weight=weights[i])
     return X @ learner.averaged()

@@ -10,15 +10,15 @@ import pytest
 from sightline.errors import ParameterError
 from sightline.rankers.lscmr import LSCMR
 from sightline.solvers.oracle_shards import OracleShards
-from sightline.solvers.oracles import Criterion, Lists, separate
+from sightline.solvers.oracles import CandidateLists, Criterion, separate
 
 
-def made(n: int = 23, seed: int = 0) -> tuple[Lists, Any]:
+def made(n: int = 23, seed: int = 0) -> tuple[CandidateLists, Any]:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(3, 30, n)
     candidates = [rng.integers(0, 50, s) for s in sizes]
     relevance = [np.concatenate([[1, 0], rng.integers(0, 2, s - 2)]) for s in sizes]
-    lists = Lists.of(candidates, relevance)
+    lists = CandidateLists.of(candidates, relevance)
     return lists, rng.standard_normal(len(lists.candidate))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
 from sightline.solvers import _oracles_fast
-from sightline.solvers.oracles import Criterion, Lists, Separated, separate
+from sightline.solvers.oracles import CandidateLists, Criterion, Separated, separate
 from tests.naive import lscmr as naive
 
 MEASURES = ("map", "ndcg", "ndcg@2", "ndcg@3", "p@1", "p@3", "mrr", "auc")
@@ -18,7 +18,7 @@ FAST = ("map", "auc", "mrr")
 
 
 def one(scores: list[float], relevant: list[bool], name: str, exact: bool = False) -> Separated:
-    lists = Lists.of([list(range(len(scores)))], [relevant])
+    lists = CandidateLists.of([list(range(len(scores)))], [relevant])
     return separate(scores, lists, Criterion.named(name), exact)
 
 
@@ -67,7 +67,7 @@ def test_long_lists_are_halved_to_the_same_orders(scale: float) -> None:
         relevant = rng.random(n) < rng.choice([0.1, 0.5, 0.9])
         relevant[:2] = True, False
         assert relevant.sum() * (~relevant).sum() > 0
-        lists = Lists.of([np.arange(n)], [relevant])
+        lists = CandidateLists.of([np.arange(n)], [relevant])
         fast, exact = (separate(scores, lists, Criterion.named("map"), e) for e in (False, True))
         assert fast.values == pytest.approx(exact.values, abs=1e-12)
         assert fast.losses == pytest.approx(exact.losses, abs=1e-9)
@@ -117,7 +117,7 @@ def test_losses_are_shares_and_no_simple_order_is_worse(name: str, seed: int, n:
 def test_ragged_lists_are_separated_one_by_one() -> None:
     rng = np.random.default_rng(3)
     made = [drawn(rng, n, ties=False) for n in (3, 90, 2, 40)]
-    lists = Lists.of([np.arange(len(s)) for s, _ in made], [r for _, r in made])
+    lists = CandidateLists.of([np.arange(len(s)) for s, _ in made], [r for _, r in made])
     for name in MEASURES:
         scores = np.concatenate([s for s, _ in made])
         together = separate(scores, lists, Criterion.named(name))
@@ -127,12 +127,14 @@ def test_ragged_lists_are_separated_one_by_one() -> None:
 
 
 def test_lists_that_rank_nothing_are_dropped_and_counted() -> None:
-    lists = Lists.of([[5, 6], [1, 2], [3, 4], []], [[1, 1], [0, 1], [0, 0], []], [7, 8, 9, 9])
+    lists = CandidateLists.of(
+        [[5, 6], [1, 2], [3, 4], []], [[1, 1], [0, 1], [0, 0], []], [7, 8, 9, 9]
+    )
     assert (len(lists), lists.n_dropped) == (1, 3)
     assert lists.candidate.tolist() == [1, 2] and lists.query.tolist() == [8]
     assert lists.pairs().tolist() == [1.0]
     with pytest.raises(DataError, match="both a relevant and an other"):
-        Lists.of([[0, 1]], [[1, 1]])
+        CandidateLists.of([[0, 1]], [[1, 1]])
 
 
 @pytest.mark.parametrize(
@@ -147,14 +149,14 @@ def test_lists_that_do_not_agree_are_refused(
     candidates: object, relevance: object, query: list[int] | None, said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
-        Lists.of(candidates, relevance, query)
+        CandidateLists.of(candidates, relevance, query)
 
 
 def test_scores_that_are_no_numbers_or_too_few_are_refused() -> None:
     with pytest.raises(DataError, match="not finite"):
         one([0.0, float("nan")], [True, False], "map")
     with pytest.raises(DataError, match="2 candidates need"):
-        separate([1.0], Lists.of([[0, 1]], [[1, 0]]), Criterion.named("map"))
+        separate([1.0], CandidateLists.of([[0, 1]], [[1, 0]]), Criterion.named("map"))
 
 
 @pytest.mark.parametrize("name", ["ap", "ndcg@0", "p", "p@-1", "map@3", "mrr "])

@@ -18,7 +18,7 @@ from sightline.solvers.pa_step import (
     UPDATED,
     VARIANTS,
     ZERO,
-    PassiveAggressive,
+    PassiveAggressiveWeights,
     Variant,
     step_size,
 )
@@ -93,7 +93,7 @@ def test_no_step_is_longer_than_c_and_none_than_pas(loss: float, norm2: float, C
 def test_a_step_never_raises_the_examples_loss(
     start: naive.Vector, x: naive.Vector, C: float, variant: Variant
 ) -> None:
-    learner = PassiveAggressive(3, C, variant)
+    learner = PassiveAggressiveWeights(3, C, variant)
     learner.w = start.astype(np.float64)
     before = max(0.0, 1 - float(learner.w @ x))
     learner.step(x)
@@ -104,7 +104,7 @@ def test_a_step_never_raises_the_examples_loss(
 def test_an_unlimited_update_reaches_exactly_the_margin(
     start: naive.Vector, x: naive.Vector, rho: float
 ) -> None:
-    learner = PassiveAggressive(3, math.inf)
+    learner = PassiveAggressiveWeights(3, math.inf)
     learner.w = start.astype(np.float64)
     if learner.step(x, rho=rho) > 0 and x @ x > 1e-6:
         assert learner.w @ x == pytest.approx(rho, abs=1e-6)
@@ -113,7 +113,7 @@ def test_an_unlimited_update_reaches_exactly_the_margin(
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_class_is_the_naive_loop(variant: Variant) -> None:
     shown = examples(3, 60)
-    learner = PassiveAggressive(4, 0.3, variant)
+    learner = PassiveAggressiveWeights(4, 0.3, variant)
     for x, rho, weight in shown:
         learner.step(x, rho, weight)
     last, mean = naive.learn(shown, 0.3, variant)
@@ -123,7 +123,7 @@ def test_the_class_is_the_naive_loop(variant: Variant) -> None:
 
 
 def test_the_average_of_nothing_is_nothing() -> None:
-    assert PassiveAggressive(2).averaged().tolist() == [0.0, 0.0]
+    assert PassiveAggressiveWeights(2).averaged().tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -131,7 +131,10 @@ def test_the_average_of_nothing_is_nothing() -> None:
 def test_scaling_examples_by_a_and_c_by_its_square_scales_weights(
     variant: Variant, a: float
 ) -> None:
-    plain, scaled = PassiveAggressive(4, 0.2, variant), PassiveAggressive(4, 0.2 / a**2, variant)
+    plain, scaled = (
+        PassiveAggressiveWeights(4, 0.2, variant),
+        PassiveAggressiveWeights(4, 0.2 / a**2, variant),
+    )
     for x, rho, weight in examples(5, 40):
         plain.step(x, rho, weight)
         scaled.step(a * x, rho, weight)
@@ -139,7 +142,7 @@ def test_scaling_examples_by_a_and_c_by_its_square_scales_weights(
 
 
 def test_weights_grow_by_at_most_c_times_the_longest_example() -> None:
-    learner, longest = PassiveAggressive(4, 0.15), 0.0
+    learner, longest = PassiveAggressiveWeights(4, 0.15), 0.0
     for i, (x, rho, _) in enumerate(examples(6, 50), 1):
         learner.step(x, rho)
         longest = max(longest, float(np.linalg.norm(x)))
@@ -147,12 +150,12 @@ def test_weights_grow_by_at_most_c_times_the_longest_example() -> None:
 
 
 def test_a_weight_multiplies_c() -> None:
-    twice, heavy = PassiveAggressive(2, 0.2), PassiveAggressive(2, 0.1)
+    twice, heavy = PassiveAggressiveWeights(2, 0.2), PassiveAggressiveWeights(2, 0.1)
     assert twice.step([1.0, 0.0]) == heavy.step([1.0, 0.0], weight=2.0) == 0.2
 
 
 def test_guards_are_counted() -> None:
-    learner = PassiveAggressive(2, 1.0)
+    learner = PassiveAggressiveWeights(2, 1.0)
     for x in ([1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1e-7, 0.0], [math.nan, 0.0], [math.inf, 1.0]):
         learner.step(x)
     assert learner.step([1e200, 1e200]) == 0.0, "the squared length overflows"
@@ -162,14 +165,14 @@ def test_guards_are_counted() -> None:
 
 
 def test_wrong_calls_are_named() -> None:
-    with pytest.raises(ParameterError, match="'C' parameter of PassiveAggressive must be greater"):
-        PassiveAggressive(2, C=0)
+    with pytest.raises(ParameterError, match=r"'C' parameter of \w+Weights must be greater"):
+        PassiveAggressiveWeights(2, C=0)
     with pytest.raises(ParameterError, match=r"'PA', 'PA-I' or 'PA-II'. Got 'PA-3'"):
-        PassiveAggressive(2, variant="PA-3")  # type: ignore[arg-type]
+        PassiveAggressiveWeights(2, variant="PA-3")  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"must have 2 numbers. Got \(3,\)"):
-        PassiveAggressive(2).step([1, 2, 3])
+        PassiveAggressiveWeights(2).step([1, 2, 3])
     with pytest.raises(ParameterError, match="'weight' parameter of step must be greater than 0"):
-        PassiveAggressive(2).step([1, 2], weight=-1)
+        PassiveAggressiveWeights(2).step([1, 2], weight=-1)
 
 
 @given(st.floats(-2, 100), st.floats(0, 100), aggressiveness, st.sampled_from([PA, PA_I, PA_II]))

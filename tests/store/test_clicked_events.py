@@ -44,7 +44,7 @@ def test_reverted_sessions_are_left_out_and_keys_tell_what_stands(log: EventLog)
 )
 def test_what_is_no_list_is_damage(log: EventLog, wrong: dict[str, Json]) -> None:
     log.append([a_list(None, "s", **wrong)])
-    with pytest.raises(StoreDamaged, match="Event 1 is no list with clicks"):
+    with pytest.raises(StoreDamaged, match="Event 1 is not a list with clicks"):
         log.clicked_lists()
 
 

@@ -16,7 +16,7 @@ from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.errors import SightlineError, StoreError, StoreIOError
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging
 from tests.factories.photos import make_photos
 
@@ -128,7 +128,7 @@ def test_repair_keeps_judgements_and_puts_the_damaged_log_aside(collection: Coll
     words = {j.query for j in log.judgements()}
     log.close()
     assert words == {f"word{i}" for i in range(300)} - {"word150"}
-    assert any("1 were beyond reading" in s for s in said)
+    assert any("1 could not be read" in s for s in said)
     assert (collection.home.folder / "events.sqlite3.damaged-1").exists()
 
 

@@ -17,8 +17,8 @@ from sightline.errors import StoreDamaged, StoreFull
 from sightline.store import readonly, seal
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Judging, Writer
 from tests.factories.planted_stores import plant
 from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
@@ -383,7 +383,7 @@ def test_a_seal_that_cannot_be_written_does_not_undo_what_was(
         raise StoreFull("no space for the seal")
 
     with monkeypatch.context() as m:
-        m.setattr(seal, "lay_seal", full)
+        m.setattr(seal, "write_seal", full)
         with Judging(home) as judging:
             judging.append([judged(1)])
     assert events(home) == JUDGED[:4]

@@ -21,10 +21,10 @@ from sightline.cli import sightline as cli
 from sightline.collection import Collection
 from sightline.errors import UsageError
 from sightline.store.home import Home
-from sightline.store.upkeep import verifying
+from sightline.store.upkeep import verify as verify_module
 from sightline.store.upkeep.permissions import Exposed, describe, exposed, restrict
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from tests.factories.photos import make_photos, paint
 from tests.factories.planted_stores import plant
 from tests.factories.servers import Process
@@ -230,7 +230,7 @@ def test_what_belongs_to_another_is_left() -> None:
 def test_what_could_not_be_mended_is_named(
     widened: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying, "restrict", lambda folder: 0)
+    monkeypatch.setattr(verify_module, "restrict", lambda folder: 0)
     where = ["-C", os.fsdecode(widened.root), "--store", str(widened.home.folder)]
     command = ["store", "verify", "--fix-permissions", *where]
     ran = CliRunner().invoke(cli, command, standalone_mode=False)

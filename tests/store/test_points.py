@@ -14,7 +14,7 @@ from sightline.records import DenseQuery
 from sightline.store.home import Home
 from sightline.store.scores import points_feature
 from sightline.store.shards import open_arrays
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from tests.factories.scored_stores import FakeScorer, points_of, scored_store, train
 

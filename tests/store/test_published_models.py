@@ -22,9 +22,9 @@ from sightline.store.events import NewEvent
 from sightline.store.home import Home
 from sightline.store.models import load_model, open_model, save_model
 from sightline.store.scores import Scores, with_scores
-from sightline.store.upkeep.keeping import backup
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.backup import backup
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.versions import Segment, version_name
 from sightline.store.writer import Change, Writer
 from tests.factories.scored_stores import TERMS, FakeScorer, batch, score, scored_store, train
@@ -298,7 +298,7 @@ def test_damaged_scores_are_found_and_only_they_are_dropped(home: Home, how: str
         path.unlink()
     assert [p.file for p in verify(home).problems] == [f"shards/{file.name}"]
     said = mended(home)
-    assert "the scores of 3 pictures were damaged; the next index makes them again" in said
+    assert "the scores of 3 pictures were damaged; the next index computes them again" in said
     assert not any("read again" in s or "model" in s for s in said)
     assert [s.scored_by for s in current(home)] == [name, "", name]
     assert sorted(best(home)[0]) == [1, 2, 3, 7, 8, 9]
@@ -322,7 +322,7 @@ def test_a_damaged_model_is_found_and_only_it_is_dropped(home: Home, file: str, 
     assert [p.file for p in found] == [f"models/{name}"] and found[0].derived
     said = mended(home)
     assert f"the model {name} is damaged and no longer used" in said
-    assert "run sightline train to learn again" in said
+    assert "run: sightline train" in said
     assert not any("scores" in s or "codebook" in s for s in said)
     version = home.versions.read(home.versions.numbers()[-1])
     assert (version.model, version.codebooks) == ("", (codebook,))

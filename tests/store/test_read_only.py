@@ -10,7 +10,7 @@ import pytest
 
 from sightline.store.events import EventLog
 from sightline.store.home import Home
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging
 from tests.factories.planted_stores import plant
 from tests.factories.small_disks import judge_and_die, judged, read_only

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -17,13 +16,12 @@ from sightline.collection.tagging.review import pending
 from sightline.collection.tagging.suggest import Suggestion
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.upkeep.verifying import verify
-from tests.factories.failing_disks import Crash, Disk, cut_power, loaded_sqlite, run_child
+from sightline.store.upkeep.verify import verify
+from tests.factories.failing_disks import KILLS, Crash, Disk, cut_power, loaded_sqlite, run_child
 
 needs_sqlite = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
 )
-POINTS = int(os.environ.get("SIGHTLINE_KILLS", "16"))
 # Yes, no, or None for an undo.
 SAID: list[bool | None] = [True, False, True, None, True, False, None, True]
 
@@ -112,6 +110,6 @@ def test_no_answer_that_was_taken_is_lost(tagged: Path, tmp_path: Path, power: b
     found, crash = crash_at(tagged, tmp_path, 0, None)
     assert crash.finished and found == [] and crash.steps > 60
     rng = random.Random(8)
-    for point in sorted(rng.sample(range(1, crash.steps + 1), POINTS // (2 if power else 1))):
+    for point in sorted(rng.sample(range(1, crash.steps + 1), KILLS // (4 if power else 2))):
         seed = rng.randrange(1 << 30) if power else None
         assert crash_at(tagged, tmp_path, point, seed)[0] == [], f"at step {point}"

@@ -17,15 +17,13 @@ import pytest
 from sightline.collection import Collection
 from sightline.errors import SightlineError
 from sightline.store.events import EventLog
-from sightline.store.upkeep.verifying import verify
-from tests.factories.failing_disks import Crash, Disk, cut_power, loaded_sqlite, run_child
+from sightline.store.upkeep.verify import verify
+from tests.factories.failing_disks import KILLS, Crash, Disk, cut_power, loaded_sqlite, run_child
 from tests.factories.judging_collections import events_of, judged_collection
 
 needs_sqlite = pytest.mark.skipif(
     loaded_sqlite() is None, reason="this Python has SQLite built in, where it cannot be watched"
 )
-# The whole 200 take minutes: SIGHTLINE_KILLS=200.
-POINTS = int(os.environ.get("SIGHTLINE_KILLS", "40"))
 # What a session says, one after another: pictures that fit and that do not, or None for an undo.
 _ROUND: list[tuple[list[int], list[int]] | None] = [
     ([3, 5], [2]), ([7], []), None, ([], [4, 6]), ([2], [3]), None, ([8], [9, 10]), ([11], []),
@@ -132,7 +130,7 @@ def problems_going_on(c: Collection, name: str | None, judged: dict[int, bool]) 
 def taught(c: Collection) -> set[int]:
     """Return the pictures of which a training is told."""
     with contextlib.closing(EventLog(c.home.events, write=False)) as log:
-        return {j.picture for j in log.likenesses(sessions=True)}
+        return {j.picture for j in log.similarity_judgements(sessions=True)}
 
 
 def steps_of(planted: Path) -> int:
@@ -148,7 +146,7 @@ def test_no_acknowledged_judgement_is_lost(planted: Path, power: bool) -> None:
     steps = steps_of(planted)
     rng = random.Random(6)
     assert steps >= 200
-    for point in sorted(rng.sample(range(1, steps + 1), POINTS // (4 if power else 1))):
+    for point in sorted(rng.sample(range(1, steps + 1), KILLS // (4 if power else 1))):
         seed = rng.randrange(1 << 30) if power else None
         assert crash_at(planted, point, seed)[0] == [], f"at step {point}"
 

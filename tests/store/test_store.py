@@ -29,8 +29,9 @@ from sightline.store.home import Home
 from sightline.store.locks import Lock, check_local_file_system, file_system
 from sightline.store.models import load_model, save_model
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.keeping import backup, purge
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.backup import backup
+from sightline.store.upkeep.purge import purge
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from tests.factories.photos import fingerprint
@@ -90,7 +91,7 @@ def test_the_contract_check_notices_a_store_that_is_wrong(tmp_path: Path) -> Non
 
 def test_small_blocks_give_the_same_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.store.engines.flat.BLOCK_BYTES", 1)
-    monkeypatch.setattr("sightline.store.engines.flat._CHUNK", 4)
+    monkeypatch.setattr("sightline.store.engines.flat._MIN_BLOCK_ROWS", 4)
     check_store(fill(tmp_path, merged=True), n=300)  # type: ignore[arg-type]
 
 

@@ -121,14 +121,14 @@ def test_words_without_a_row_are_scored_by_whoever_asks(made: Made) -> None:
             Picture(p.id, p.words, {t: score(1, p.id, t) for t in terms}) for p in made.pictures
         ]
         weights = [0.5, 1.0, 2.0, 0.1][: len(terms)]
-        top = both_ways(made.snapshot, query(terms, weights), 25, more=more)
+        top = both_ways(made.snapshot, query(terms, weights), 25, score_words=more)
         assert listed(top) == word_top(pictures, terms, weights, [1.5] * len(terms), 25)
     assert set(map(tuple, asked)) == {(10, 16), (16, 10), (17,), (16, 16)}
     asked.clear()
-    both_ways(made.snapshot, query(TERMS), 5, more=more)
+    both_ways(made.snapshot, query(TERMS), 5, score_words=more)
     assert asked == []
     for answer in (None, lambda s, t: None):
-        assert not len(both_ways(made.snapshot, query([11, 16]), 5, more=answer).ids)
+        assert not len(both_ways(made.snapshot, query([11, 16]), 5, score_words=answer).ids)
 
 
 def test_equal_scores_stand_by_id_however_pictures_lie(made: Made) -> None:

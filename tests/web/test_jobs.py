@@ -56,6 +56,8 @@ def test_train_and_evaluate_give_their_reports(tmp_path: Path) -> None:
             and trained.report["version"] == s.service.collection.store.version()
         )
         assert 0 < trained.report["proof"]["candidate"] <= 1
+        assert trained.report["held_out"]["avgp"] == trained.report["proof"]["AvgP"]
+        assert trained.report["trials"] and trained.report["kind"] == "words"
         measured = s.client.finish(s.client.start("evaluate", curve=False).id)
         assert measured.state == "done" and measured.report["groups"][0]["n"] > 0
         (kept,) = s.client.get("/v1/models")["versions"][-1]["models"]
@@ -66,7 +68,7 @@ def test_train_and_evaluate_give_their_reports(tmp_path: Path) -> None:
 
 def test_a_job_that_cannot_be_done_says_why(own: Served) -> None:
     ended = own.client.finish(own.client.start("evaluate").id)
-    assert ended.state == "failed" and "Nothing was learnt yet" in ended.detail
+    assert ended.state == "failed" and "There is no word model yet" in ended.detail
     unknown = own.client.finish(own.client.start("index", features=["nonsense"]).id)
     assert unknown.state == "failed" and "nonsense" in unknown.detail
     with pytest.raises(ServiceError) as e:

@@ -70,9 +70,13 @@ def test_marks_are_there_after_a_reload(own: Served) -> None:
     state = f"/v1/sessions/{session}"
     own.client.judge(session, relevant=[7, 1], negative=[2])
     own.client.judge(session, relevant=[2], negative=[3])
-    assert own.client.get(state)["marks"] == {"relevant": [7, 1, 2], "other": [3]}
+    assert own.client.get(state)["marks"] == {
+        "positive": [7, 1, 2], "negative": [3], "relevant": [7, 1, 2], "other": [3],
+    }  # fmt: skip
     own.client.undo(session)
-    assert own.client.get(state)["marks"] == {"relevant": [7, 1], "other": [2]}
+    assert own.client.get(state)["marks"] == {
+        "positive": [7, 1], "negative": [2], "relevant": [7, 1], "other": [2],
+    }  # fmt: skip
     own.service.talks.close()
     found = own.client.get(state)
     assert (found["relevant"], found["other"]) == (2, 1)

@@ -36,7 +36,7 @@ from sightline.web.session_pool import SessionPool
 from tests.factories.servers import Served, painted, running
 from tests.factories.tagged_collections import copied
 
-EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "6"))
 SEEDS = (1, 2, 3)
 # Of each operation as it may be asked, and as it may not, by each of the seeds.
 OF_EACH = max(1, EXAMPLES // (2 * len(SEEDS)))

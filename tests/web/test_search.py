@@ -323,3 +323,36 @@ def test_words_that_were_not_learned_are_named(served_copy: Served) -> None:
          {"items": [{"id": "1"}], "fields": [{"name": "query", "value": "red xyzzy"}]}),
     ):  # fmt: skip
         assert served_copy.post(path, body).json["not_learned"] == found["not_learned"], path
+
+
+def test_names_of_earlier_releases_are_the_same(served: Served) -> None:
+    """A client of an earlier release sends them, and finds what it knew in the answer."""
+    pairs = [
+        ("/v1/search", {"query": "cold", "positive": [3], "negative": [2], "k": 4},
+         {"query": "cold", "like": [3], "unlike": [2], "limit": 4}),
+        ("/v1/search", {"query": "red", "predicted": False, "k": 3},
+         {"query": "red", "learnt": False, "limit": 3}),
+        ("/v1/similar", {"positive": [1], "k": 3}, {"like": [1], "limit": 3}),
+    ]  # fmt: skip
+    for path, new, earlier in pairs:
+        answer = served.post(path, new).json
+        assert answer == served.post(path, earlier).json and answer["hits"], path
+        for h in answer["hits"]:
+            assert h["name"] == h["path"] and h["tagged"] == (h["match"] == "exact")
+            assert h["match"] in ("exact", "predicted", "partial", "similar")
+    both = served.post("/v1/search", {"query": "red", "k": 3, "limit": 3})
+    assert both.status == 422 and "name it once" in both.json["detail"]
+
+
+def test_an_uploaded_picture_takes_names_of_earlier_releases(served: Served) -> None:
+    sent = served.client.thumbnail(1)
+    answers = [
+        served.ask(
+            "POST",
+            f"/v1/search/words-and-picture?query=warm&{more}",
+            sent,
+            {"Content-Type": "image/jpeg"},
+        ).json
+        for more in ("negative=2&negative=4&k=3", "unlike=2&unlike=4&limit=3", "unlike=2&k=3")
+    ]
+    assert answers[0] == answers[1] and len(answers[2]["hits"]) == 3

@@ -178,7 +178,7 @@ def test_calibration_is_a_minimum() -> None:
 
     prior = calibration._Prior(np.array([1.5, -2.0]), np.array([0.5, 2.0]))
     x = scores.astype(np.float64) * 4
-    theta, _ = calibration._best(x, carried, prior)
+    theta, _ = calibration._fit_columns(x, carried, prior)
     for t in range(3):
         args = x[:, t].tolist(), carried[:, t].tolist(), (1.5, -2.0), (0.5, 2.0)
         best = naive.calibration_loss(theta[0, t], theta[1, t], *args)

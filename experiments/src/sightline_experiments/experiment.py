@@ -1,15 +1,48 @@
-"""What all experiments have in common: trials, the result of a method, and the results of a run."""
+"""What all experiments have in common: trials, results, and the loop over splits and methods.
+
+`Experiment` is the protocol of all papers: on each split every method is fitted with the
+hyperparameters of its search, the best by validation data are chosen, and their fit is measured
+once on test data. A paper says how a method is fitted and measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
 
 from sightline import __version__
-from sightline.contracts import Json
+from sightline.contracts import Json, Progress
+from sightline.errors import MissingExtra
 from sightline.measures.figures import Figures
-from sightline_experiments.tuning import Settings
+from sightline_experiments.tuning import Choice, Search, Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """What every run has; the plan of a paper adds to it whatever may be tuned.
+
+    Attributes
+    ----------
+    splits : int
+        How many splits, folds or halves of the data.
+    features : tuple of str
+        Sets of features, each measured by itself.
+    """
+
+    splits: int = 1
+    features: tuple[str, ...] = ()
+
+    def with_options(
+        self, features: tuple[str, ...] | None = None, splits: int | None = None
+    ) -> Self:
+        """Return the plan with other features or another number of splits, where they are given."""
+        plan = self if features is None else replace(self, features=features)
+        return plan if splits is None else replace(plan, splits=splits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +59,23 @@ class Trial:
         The measure on validation data by which they are chosen; more is better.
     seconds : float
         CPU time of fitting.
+    details : dict
+        What fitting found out, such as the number of steps.
     """
 
     split: int
     settings: Settings
     value: float
     seconds: float
+    details: Mapping[str, Json] = field(default_factory=dict)
 
 
-T = TypeVar("T", bound=Trial)
+Outcome = TypeVar("Outcome")  # what a method is measured by on the test data of a split
 
 
 @dataclass(slots=True, eq=False)
-class MethodResult(Generic[T]):
-    """One method in one group of the results: every trial, and the chosen one of each split.
+class MethodResult(Generic[Outcome]):
+    """One method in one group of the results.
 
     Attributes
     ----------
@@ -47,17 +83,28 @@ class MethodResult(Generic[T]):
     group : tuple of str
         What is compared only within itself: the features, the data set, the protocol, the
         direction.
+    trials : list of Trial
+        Every combination of hyperparameters that was tried.
+    chosen : list of Trial
+        The best of each split, by validation data.
+    outcomes : list
+        What was measured of it on the test data of each split.
     """
 
     method: str
     group: tuple[str, ...]
-    trials: list[T] = field(default_factory=list)
-    chosen: list[T] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    chosen: list[Trial] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The method and its group, as tables of significance tests name it."""
         return f"{self.method} ({', '.join(self.group)})"
+
+    def seconds(self) -> float:
+        """Return the CPU seconds of fitting what was chosen, the mean over splits."""
+        return float(np.mean([t.seconds for t in self.chosen]))
 
 
 R = TypeVar("R", bound=MethodResult[Any])
@@ -94,7 +141,7 @@ class RunResults:
 
 
 @dataclass(slots=True, eq=False)
-class Results(RunResults, Generic[R]):
+class Results(RunResults, ABC, Generic[R]):
     """All results of a run that measures methods in groups.
 
     Attributes
@@ -104,6 +151,18 @@ class Results(RunResults, Generic[R]):
     """
 
     methods: list[R] = field(default_factory=list)
+
+    @abstractmethod
+    def new(self, method: str, group: tuple[str, ...]) -> R:
+        """Return an empty result of a method."""
+
+    def result(self, method: str, group: tuple[str, ...]) -> R:
+        """Return the result of a method in a group, a new one if there is none."""
+        for r in self.methods:
+            if (r.method, r.group) == (method, group):
+                return r
+        self.methods.append(self.new(method, group))
+        return self.methods[-1]
 
     def groups(self) -> list[tuple[str, ...]]:
         """Return the groups that were measured, in order."""
@@ -116,3 +175,97 @@ class Results(RunResults, Generic[R]):
     def chosen(self) -> dict[str, Json]:
         """Return the chosen hyperparameters of each method, split by split."""
         return {r.name: [dict(t.settings) for t in r.chosen] for r in self.methods}
+
+
+Split = TypeVar("Split")  # a split as methods see it
+Fit = TypeVar("Fit")  # what fitting a method gives
+
+
+def timed(fit: Callable[[], Fit]) -> tuple[Fit, float]:
+    """Return what a function gives, and the CPU seconds it took."""
+    begin = time.process_time()
+    fitted = fit()
+    return fitted, time.process_time() - begin
+
+
+class Experiment(ABC, Generic[Split, Fit, R]):
+    """The loop over the methods of a split: choose on validation data, measure on test data.
+
+    Parameters
+    ----------
+    results : Results
+        Where everything is added.
+    progress : Progress
+    scope : str
+        Named in notes about methods that were left out, where there are several experiments.
+    """
+
+    unit = "split"
+
+    def __init__(self, results: Results[R], progress: Progress, scope: str = "") -> None:
+        self.results, self.progress = results, progress
+        self._scope = f" ({scope})" if scope else ""
+        self._choices: dict[tuple[str, tuple[str, ...]], Choice[tuple[Trial, Fit]]] = {}
+        self._left_out: set[str] = set()
+
+    @abstractmethod
+    def fit(self, method: str, settings: Settings, split: Split) -> tuple[Fit, float]:
+        """Fit a method to the training data of a split; return it with its CPU seconds."""
+
+    @abstractmethod
+    def value(self, method: str, fitted: Fit, split: Split) -> float:
+        """Return what a fit is worth on the validation data of a split; more is better."""
+
+    @abstractmethod
+    def measure(self, result: R, fitted: Fit, split: Split) -> None:
+        """Add the outcome on the test data of a split, which is measured once."""
+
+    def refit(self, method: str, trial: Trial, fitted: Fit, split: Split) -> tuple[Trial, Fit]:
+        """Fit what was chosen to more than the training data, where a protocol does so."""
+        return trial, fitted
+
+    def details(self, fitted: Fit) -> Mapping[str, Json]:
+        """Return what fitting found out and tables show."""
+        return {}
+
+    def run(
+        self, split: Split, number: int, group: tuple[str, ...], searches: Mapping[str, Search]
+    ) -> dict[str, Fit]:
+        """Measure every method on a split; return what was chosen and fitted."""
+        fits: dict[str, Fit] = {}
+        for method, search in searches.items():
+            if method in self._left_out:
+                continue
+            result = self.results.result(method, group)
+            label = f"{', '.join(group)}, {self.unit} {number}: {method}"
+            self.progress.start(label, None)
+            try:
+                trial, fitted = self._choose(result, search, split, number)
+                trial, fitted = self.refit(method, trial, fitted, split)
+            except MissingExtra as e:
+                self._left_out.add(method)
+                self.results.methods.remove(result)
+                self.results.notes.append(f"{method}{self._scope} was left out: {e}")
+                continue
+            finally:
+                self.progress.finish()
+            result.chosen.append(trial)
+            self.measure(result, fitted, split)
+            fits[method] = fitted
+        return fits
+
+    def _choose(self, result: R, search: Search, split: Split, number: int) -> tuple[Trial, Fit]:
+        key = result.method, result.group
+        first = key not in self._choices
+        if first:
+            self._choices[key] = Choice(search)
+
+        def attempt(settings: Settings) -> tuple[Trial, Fit]:
+            fitted, seconds = self.fit(result.method, settings, split)
+            value = self.value(result.method, fitted, split)
+            trial = Trial(number, settings, value, seconds, self.details(fitted))
+            result.trials.append(trial)
+            self.progress.advance()
+            return trial, fitted
+
+        return self._choices[key].best(attempt, lambda tried: tried[0].value, first)

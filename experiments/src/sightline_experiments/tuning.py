@@ -64,23 +64,45 @@ class Choice(Generic[T]):
     def best(self, attempt: Callable[[Settings], T], worth: Callable[[T], float], first: bool) -> T:
         """Return the best attempt on a part; of equals the one that came first.
 
+        Settings that were attempted before on the part are not attempted again: they cannot be
+        better than the best so far.
+
         Parameters
         ----------
-        attempt : makes something of settings.
-        worth : of what was made; more is better.
+        attempt : fits with settings.
+        worth : of an attempt; more is better.
         first : whether this is the first part.
         """
         settings: Settings = {**self.search.start, **self._fixed}
-        best = attempt(settings)
+        best, attempted = attempt(settings), [settings]
         for stage in self.search.stages:
             if stage.once and not first:
                 continue
             start = settings
             for change in stage.changes:
-                made = attempt({**start, **change})
-                if worth(made) > worth(best):
-                    best, settings = made, {**start, **change}
+                changed = {**start, **change}
+                if changed in attempted:
+                    continue
+                attempted.append(changed)
+                result = attempt(changed)
+                if worth(result) > worth(best):
+                    best, settings = result, changed
         if first:
             once = {k for s in self.search.stages if s.once for c in s.changes for k in c}
             self._fixed = {k: v for k, v in settings.items() if k in once}
         return best
+
+
+def without_stages(
+    searches: Mapping[str, Search], changes: Mapping[str, Mapping[str, Json]] | None = None
+) -> dict[str, Search]:
+    """Return searches that try their first settings alone, for quick runs; some of them changed.
+
+    >>> short = without_stages({"PA": Search({"C": 1.0}, (tried("C", 0.1),))}, {"PA": {"n": 5}})
+    >>> short["PA"].start, short["PA"].stages
+    ({'C': 1.0, 'n': 5}, ())
+    """
+    return {
+        name: Search({**search.start, **(changes or {}).get(name, {})})
+        for name, search in searches.items()
+    }

@@ -20,7 +20,7 @@ from sightline.annotators.targets import average_precisions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sightline.annotators._smoothers import LeftOut, Smoother
+    from sightline.annotators._smoothers import LeaveOneOut, Smoother
 
 Criterion = Literal["AvgP", "error"]
 
@@ -85,7 +85,7 @@ def sample(choices: NDArray[np.int64], most: int, random_state: int) -> NDArray[
 
 
 def _by_word(
-    judged: LeftOut, alpha: float, words: NDArray[np.int64], criterion: Criterion
+    judged: LeaveOneOut, alpha: float, words: NDArray[np.int64], criterion: Criterion
 ) -> NDArray[np.float64]:
     scores, Y = judged.left_out(alpha, words), judged.Y[:, words]
     if criterion == "error":

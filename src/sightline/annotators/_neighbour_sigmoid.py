@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sightline._typing import Doubles
-    from sightline.annotators._neighbour_weights import LeftOut
+    from sightline.annotators._neighbour_weights import LeaveOneOutNeighbours
 
 
 _LEAST_SLOPE = 0.05
@@ -53,7 +53,7 @@ class Prior:
 _USUAL = Prior(10.0, 0.0, 1e-3)
 
 
-def shared_curve(problem: LeftOut, pi: Doubles) -> Prior:
+def shared_curve(problem: LeaveOneOutNeighbours, pi: Doubles) -> Prior:
     """Return the curve that is best for all words together."""
     carriers = np.bincount(problem.words.word, minlength=problem.words.n_words)
     order = np.argsort(carriers, kind="stable")
@@ -70,7 +70,9 @@ def shared_curve(problem: LeftOut, pi: Doubles) -> Prior:
     return Prior(float(a[0]), float(b[0]), float(problem.cost[1]))
 
 
-def fit_curves(problem: LeftOut, pi: Doubles, prior: Prior, start: Curve | None = None) -> Curve:
+def fit_curves(
+    problem: LeaveOneOutNeighbours, pi: Doubles, prior: Prior, start: Curve | None = None
+) -> Curve:
     """Return a curve for each word, none worse than the one it starts from."""
     n_words = problem.words.n_words
     a = np.full(n_words, prior.slope) if start is None else start.slope.copy()

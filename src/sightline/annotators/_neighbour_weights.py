@@ -31,28 +31,30 @@ _LEAST_GAIN, _LEAST_SLOPE = 1e-7, 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Words:
-    """Which words pictures carry: those of picture j are `word[start[j] : start[j + 1]]`."""
+class WordIncidence:
+    """Words as sparse rows: those of picture j are `word[start[j] : start[j + 1]]`."""
 
     start: NDArray[np.int64]
     word: NDArray[np.int32]
     n_words: int
 
     @classmethod
-    def of(cls, Y: NDArray[Any]) -> Words:
+    def of(cls, Y: NDArray[Any]) -> WordIncidence:
         """Return them from a table of 0 and 1."""
         start = np.zeros(len(Y) + 1, dtype=np.int64)
         np.cumsum(np.count_nonzero(Y, axis=1), out=start[1:])
         return cls(start, np.nonzero(Y)[1].astype(np.int32), Y.shape[1])
 
-    def some(self, words: NDArray[np.int64]) -> Words:
+    def some(self, words: NDArray[np.int64]) -> WordIncidence:
         """Return the same pictures with some of the words alone, each at its place in `words`."""
         from scipy.sparse import csr_matrix
 
         ones = np.ones(len(self.word), dtype=np.int8)
         table = csr_matrix((ones, self.word, self.start), (len(self.start) - 1, self.n_words))
         kept = table[:, words]
-        return Words(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), len(words))
+        return WordIncidence(
+            kept.indptr.astype(np.int64), kept.indices.astype(np.int32), len(words)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,8 +87,8 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeftOut:
-    """Training pictures, each with its nearest others and the words there are to be explained.
+class LeaveOneOutNeighbours:
+    """Training pictures, each with its nearest other training pictures, and their words.
 
     Attributes
     ----------
@@ -96,7 +98,7 @@ class LeftOut:
         Nearest first.
     distances : ndarray of shape (pictures, k, views)
         How far the neighbours are.
-    words : Words
+    words : WordIncidence
         What all training pictures carry.
     cost : ndarray of float64
         C of absent and of carried words.
@@ -105,7 +107,7 @@ class LeftOut:
     own: NDArray[np.int64]
     nearest: NDArray[np.int32]
     distances: NDArray[np.float32]
-    words: Words
+    words: WordIncidence
     cost: Doubles
 
     @classmethod
@@ -114,8 +116,8 @@ class LeftOut:
         own: NDArray[np.int64],
         nearest: NDArray[np.int32],
         distances: NDArray[np.float32],
-        words: Words,
-    ) -> LeftOut:
+        words: WordIncidence,
+    ) -> LeaveOneOutNeighbours:
         """Return them with the costs that let carried and absent words count equally, 1 in all."""
         carried = int((words.start[own + 1] - words.start[own]).sum())
         absent = len(own) * words.n_words - carried
@@ -159,7 +161,9 @@ def weights_of(by: By, parameters: Doubles, distances: NDArray[np.float32]) -> D
     return _softmax(-(distances.astype(np.float64) @ parameters))
 
 
-def learn(by: By, problem: LeftOut, curve: Curve, start: Doubles) -> tuple[Doubles, list[float]]:
+def learn(
+    by: By, problem: LeaveOneOutNeighbours, curve: Curve, start: Doubles
+) -> tuple[Doubles, list[float]]:
     """Return the weights of ranks, or theta, and the log-likelihood at each step."""
     from scipy.optimize import minimize
 
@@ -182,7 +186,7 @@ def learn(by: By, problem: LeftOut, curve: Curve, start: Doubles) -> tuple[Doubl
 _Objective = Callable[["Doubles"], tuple[float, "Doubles"]]
 
 
-def _by_rank(problem: LeftOut, curve: Curve) -> _Objective:
+def _by_rank(problem: LeaveOneOutNeighbours, curve: Curve) -> _Objective:
     def objective(u: Doubles) -> tuple[float, Doubles]:
         gamma = _softmax(u)
         pi = weights_of("rank", gamma, problem.distances)
@@ -193,7 +197,7 @@ def _by_rank(problem: LeftOut, curve: Curve) -> _Objective:
     return objective
 
 
-def _by_distance(problem: LeftOut, curve: Curve) -> _Objective:
+def _by_distance(problem: LeaveOneOutNeighbours, curve: Curve) -> _Objective:
     def objective(theta: Doubles) -> tuple[float, Doubles]:
         pi = weights_of("distance", theta, problem.distances)
         value, by_pi = problem.likelihood(pi, curve)

@@ -25,8 +25,8 @@ Blocks = Callable[[], Iterator[tuple[slice, "NDArray[np.float64]"]]]
 _LEAST_REMAINDER = 1e-12
 
 
-class LeftOut(Protocol):
-    """Pictures, targets Y, and the scores of these pictures had each been left out."""
+class LeaveOneOut(Protocol):
+    """Targets Y of pictures, and the leave-one-out scores of these pictures."""
 
     Y: NDArray[np.float32]
 
@@ -35,14 +35,14 @@ class LeftOut(Protocol):
         ...
 
 
-class Smoother(LeftOut, Protocol):
+class Smoother(LeaveOneOut, Protocol):
     """Ridge on fixed pictures and targets, for any strength alpha."""
 
     def coefficients(self, alpha: float) -> NDArray[np.float64]:
         """Return one row for each landmark or feature, one column for each word."""
         ...
 
-    def some(self, pictures: NDArray[np.int64]) -> LeftOut:
+    def some(self, pictures: NDArray[np.int64]) -> LeaveOneOut:
         """Return what answers for some pictures only, quickly for many alphas."""
         ...
 
@@ -91,7 +91,7 @@ class Decomposed:
         dual /= np.maximum(remainder, _LEAST_REMAINDER)[:, None]
         return np.asarray(Y - dual, dtype=np.float32)
 
-    def some(self, pictures: NDArray[np.int64]) -> LeftOut:
+    def some(self, pictures: NDArray[np.int64]) -> LeaveOneOut:
         return self
 
 
@@ -121,7 +121,7 @@ class Primal:
         ]
         return np.concatenate(parts)
 
-    def some(self, pictures: NDArray[np.int64]) -> LeftOut:
+    def some(self, pictures: NDArray[np.int64]) -> LeaveOneOut:
         chosen = np.zeros(len(self.Y), dtype=np.bool_)
         chosen[pictures] = True
         parts = [Z[chosen[rows]] @ self.V for rows, Z in self.blocks()]

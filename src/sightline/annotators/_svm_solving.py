@@ -48,8 +48,8 @@ class Solver(Protocol):
         ...
 
 
-class Pictures(Protocol):
-    """Training pictures, of which any may be learnt from and any looked at."""
+class TrainingPictures(Protocol):
+    """Training pictures, of which some are fitted and others predicted."""
 
     def solver(self, training: NDArray[np.int64]) -> Solver:
         """Return what learns from some of them."""

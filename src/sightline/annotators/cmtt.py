@@ -24,6 +24,7 @@ import numpy as np
 
 from sightline.annotators._counts import CountAnnotator, Counts, as_pairs, blocks, check_whole
 from sightline.errors import ParameterError
+from sightline.vectors import l2_normalize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +108,7 @@ class CMTT(CountAnnotator):
         M = self._weighted(hstack([words, counts[kept]], format="csr"))
         U = _directions(M, self.rank, self.random_state)
         self.rank_ = U.shape[1]
-        factors = _unit(np.asarray(M.T @ U), np.sqrt((M * M).sum(axis=0)))
+        factors = _without_rounding(np.asarray(M.T @ U), np.sqrt((M * M).sum(axis=0)))
         self.translation_ = self._translated(factors)
         self.translation_[counts[kept].sum(axis=0) == 0] = 0.0
         return self
@@ -203,9 +204,9 @@ def _exact_directions(M: Counts, kept: int) -> Doubles:
     return np.asarray(left[:, real] / lengths[real])
 
 
-def _unit(columns: Doubles, lengths_before: Doubles) -> Doubles:
-    """Return rows scaled to length 1, or 0 where rounding alone is left of them."""
-    lengths = np.sqrt(np.square(columns).sum(axis=1))
-    real = lengths > _ROUNDING * lengths_before
-    columns[~real] = 0.0
-    return columns / np.where(real, lengths, 1.0)[:, None]
+def _without_rounding(rows: Doubles, norms_before: Doubles) -> Doubles:
+    """Return L2-normalised rows; those of which only rounding is left are 0."""
+    norms = np.linalg.norm(rows, axis=1)
+    norms[norms <= _ROUNDING * norms_before] = 0.0
+    rows[norms == 0] = 0.0
+    return np.asarray(l2_normalize(rows, norms, dtype=np.float64))

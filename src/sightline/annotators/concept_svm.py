@@ -29,7 +29,7 @@ from sightline.annotators._svm_solving import (
     InGram,
     InRows,
     Loss,
-    Pictures,
+    TrainingPictures,
     fit_words,
     sklearn_part,
     tellable,
@@ -280,7 +280,7 @@ class ConceptSVM(PersistentEstimator):
         if self.class_weight not in (None, "balanced"):
             raise ParameterError.of("class_weight", name, "None or 'balanced'", self.class_weight)
 
-    def _pictures(self, views: tuple[Rows, ...]) -> Pictures:
+    def _pictures(self, views: tuple[Rows, ...]) -> TrainingPictures:
         n = int(views[0].shape[0])
         if n <= _LIMIT:
             return InGram(self.kernel_, views, self.loss, self.class_weight)
@@ -295,7 +295,7 @@ class ConceptSVM(PersistentEstimator):
 
     def _settled(
         self,
-        pictures: Pictures,
+        pictures: TrainingPictures,
         Y: NDArray[np.bool_],
         judged: tuple[tuple[Rows, ...], NDArray[np.bool_]] | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -41,8 +41,8 @@ from sightline.annotators._neighbour_sigmoid import fit_curves, shared_curve
 from sightline.annotators._neighbour_weights import (
     By,
     Curve,
-    LeftOut,
-    Words,
+    LeaveOneOutNeighbours,
+    WordIncidence,
     learn,
     weights_of,
 )
@@ -153,7 +153,7 @@ class Neighbours(PersistentEstimator):
             scale_of(v, name, self.random_state) for v, name in zip(views, names, strict=True)
         )
         self.search_ = Search(views, names, scales, self.neighbours)
-        self.words_ = Words.of(targets)
+        self.words_ = WordIncidence.of(targets)
         n = len(targets)
         # Left out, a picture has one neighbour fewer to choose from.
         self.K_ = min(self.K, max(n - 1, 1))
@@ -240,7 +240,9 @@ class Neighbours(PersistentEstimator):
         made.search_ = Search(views, names, tuple(arrays["scales"].tolist()), choice)
         made.gamma_, made.theta_ = arrays["gamma"], arrays["theta"]
         made.curve_ = Curve(arrays["slope"], arrays["offset"], bool(sigmoid))
-        made.words_ = Words(arrays["words.start"], arrays["words.word"], len(arrays["slope"]))
+        made.words_ = WordIncidence(
+            arrays["words.start"], arrays["words.word"], len(arrays["slope"])
+        )
         made.K_ = k
         made.classes_ = np.arange(made.words_.n_words)
         return made
@@ -261,7 +263,7 @@ class Neighbours(PersistentEstimator):
         scales = np.array(self.search_.scales)
         own = sample(np.arange(len(nearest)), _LEARNT_FROM, self.random_state)
         scaled = (distances[own] / scales).astype(np.float32)
-        problem = LeftOut.of(own, nearest[own], scaled, self.words_)
+        problem = LeaveOneOutNeighbours.of(own, nearest[own], scaled, self.words_)
         if self.weights == "rank":
             learnt = np.full(self.K_, 1.0 / self.K_)
         else:
@@ -278,7 +280,7 @@ class Neighbours(PersistentEstimator):
         self.curve_ = curve
 
     def _learn_curves(
-        self, problem: LeftOut, learnt: NDArray[np.float64]
+        self, problem: LeaveOneOutNeighbours, learnt: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], Curve]:
         pi = weights_of(self.weights, learnt, problem.distances)
         prior = shared_curve(problem, pi)

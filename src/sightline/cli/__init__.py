@@ -23,7 +23,7 @@ VERBS = {
     "index": "Read new and changed pictures of a folder.",
     "train": "Train models of words, similarity, regions or texts.",
     "search": "Find pictures by words.",
-    "similar": "Find pictures that look like others.",
+    "similar": "Find pictures similar to others.",
     "describe": "Rank words for a picture.",
     "tag": "Suggest words for pictures, with their regions.",
     "scenes": "Group pictures by learned scenes.",

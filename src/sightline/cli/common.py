@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sightline.errors import NoCollection
+from sightline import plugins
+from sightline.errors import NoCollection, UsageError
 from sightline.records import shown
+from sightline.registry import FEATURE_SETS
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -47,6 +49,31 @@ def output_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+class ListingOption(click.Option):
+    """An option whose help ends with a list that is made when it is shown, such as all rankers.
+
+    The list names what plugins add; a plugin that fails is reported in its place.
+    """
+
+    def __init__(self, *names: Any, listing: Callable[[], str], **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
+        self._text, self._listing = self.help or "", listing
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names of the option, and its help with the list."""
+        try:
+            listed = self._listing()
+        except UsageError as e:
+            listed = str(e)
+        self.help = f"{self._text} {listed}"
+        return super().get_help_record(ctx)
+
+
+def feature_names() -> str:
+    """Return the names of all features and sets of features, for the help of an option."""
+    return f"{', '.join(plugins.features())}; sets: {', '.join(FEATURE_SETS)}."
 
 
 def engine_option(command: F) -> F:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.filters import mark_of
 from sightline.collection.filters import Filters
 from sightline.errors import UsageError
 from sightline.records import shown
@@ -111,7 +110,7 @@ def _search(c: Collection, query: str, sheet: list[tuple[str, Results]]) -> None
         for u in results.unknown:
             click.echo(f"No picture carries {u.word!r}. Near it: {', '.join(u.near) or 'nothing'}.")
         for h in results.hits:
-            click.echo(f"{h.score:.4f}\t{shown(os.path.basename(h.path)):<40}\t{mark_of(h)}")
+            click.echo(f"{h.score:.4f}\t{shown(os.path.basename(h.path)):<40}\t{h.match}")
         if untagged and results.hits:
             sheet.append((query, results))
 
@@ -124,7 +123,7 @@ def _draw(c: Collection, searches: list[tuple[str, Results]], target: Path) -> N
     for query, results in searches:
         hits = results.hits
         thumbnails += [*c.pictures.thumbnails([h.picture for h in hits]), *[b""] * (6 - len(hits))]
-        names = [f"{query}: {h.score:.2f} learnt" for h in hits]
+        names = [f"{query}: {h.score:.2f} predicted" for h in hits]
         titles += [*names, *[""] * (6 - len(hits))]
     contact_sheet(thumbnails, titles, columns=6, cell=120).save(target, "PNG")
     click.echo(f"\nLook at {target}: found without ever having had a word.")

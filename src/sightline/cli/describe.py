@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("picture")
-@click.option("-t", "--top", type=int, help="Words, or texts, to show.")
+@click.option("-k", "-t", "--top", "top", type=int, help="Words, or texts, to show.")
 @click.option("--texts", is_flag=True, help="Rank the texts of other pictures.")
 @click.option("--no-cutoff", is_flag=True, help="Also show those below the cut-off.")
 @output_options
@@ -54,6 +54,7 @@ def describe(
     if as_json:
         print_json(
             {
+                "id": description.picture,
                 "picture": description.picture,
                 "version": description.version,
                 "words": [
@@ -67,7 +68,7 @@ def describe(
         print_csv(["score", "word", "fits", "carried"], rows)
     else:
         for w in words:
-            mark = "carried" if w.carried else "learnt" if w.fits else "unlikely"
+            mark = "carried" if w.carried else "predicted" if w.fits else "unlikely"
             click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
     if not words:
         click.echo("No word fits. All there are: --no-cutoff", err=True)
@@ -85,7 +86,8 @@ def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: 
     if as_json:
         found = [{**dict(zip(head, r, strict=True)), "fits": bool(r[2]), "own": bool(r[3])}
                  for r in rows]  # fmt: skip
-        print_json({"picture": description.picture, "version": description.version, "texts": found})
+        print_json({"id": description.picture, "picture": description.picture,
+                    "version": description.version, "texts": found})  # fmt: skip
     elif as_csv:
         print_csv(head, rows)
     else:

@@ -121,7 +121,7 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
 def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
     files = c.pictures.skipped() if c else []
     if as_json:
-        print_json([{"path": text_of(s.path), "kind": s.kind, "reason": s.reason} for s in files])
+        print_json([s.to_dict() for s in files])
     elif as_csv:
         rows = [(text_of(s.path), s.kind, s.reason) for s in files]
         print_csv(["path", "kind", "reason"], rows)
@@ -215,7 +215,7 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         out.append(("pictures", f"{s.pictures}, {s.with_words} with words, {s.skipped} skipped"))
         out.append(("version", str(s.version)))
         engine = c.engines.status()
-        out.append(("engine", f"{engine.name}, {engine.said}" if engine else "flat"))
+        out.append(("engine", f"{engine.name}, {engine.message}" if engine else "flat"))
         out.append(("learnt", s.word_model or "nothing yet"))
         out.append(("regions", s.region_model or "nothing yet"))
         out.append(("words for regions", str(c.tagging.word_list())))

@@ -19,7 +19,7 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.store.engines.faiss_files import Built
-    from sightline.store.engines.milvus_loading import Load
+    from sightline.store.engines.milvus_load import Load
     from sightline.store.engines.probing import Probes
 
 ENGINES = ("faiss", "milvus")
@@ -64,7 +64,7 @@ def status(as_json: bool, collection: str | None, store: str | None, debug: bool
     state, problems = c.engines.status(), c.engines.problems()
     name, ready, about = "flat", True, "all vectors are scanned"
     if state is not None:
-        name, ready, about = state.name, state.serves, state.said
+        name, ready, about = state.name, state.serves, state.message
     if as_json:
         print_json({"engine": name, "ready": ready, "about": about, "problems": problems})
     else:

@@ -55,7 +55,7 @@ def evaluate(
     if run_file is not None or qrels is not None:
         _write_trec(c.home, run_file, qrels)
     if as_json:
-        print_json(evaluation.as_json())
+        print_json(evaluation.to_dict())
     else:
         show(evaluation)
     return 0

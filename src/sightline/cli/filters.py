@@ -55,40 +55,33 @@ def full_path(c: Collection, path: bytes) -> bytes:
     return os.path.join(c.root, path)
 
 
-def print_hit(
-    c: Collection, h: Hit, mark: str, *, filepath_only: bool = False, null: bool = False
-) -> None:
-    """Print a hit as `score<TAB>path<TAB>mark`, or only its path, unescaped."""
+def print_hit(c: Collection, h: Hit, *, filepath_only: bool = False, null: bool = False) -> None:
+    """Print a hit as `score<TAB>path<TAB>match`, or only its path, unescaped."""
     if filepath_only or null:
         sys.stdout.buffer.write(full_path(c, h.path) + (b"\0" if null else b"\n"))
         return
-    click.echo(f"{h.score:.4f}\t{shown(full_path(c, h.path))}\t{mark}")
+    click.echo(f"{h.score:.4f}\t{shown(full_path(c, h.path))}\t{h.match}")
 
 
-def draw_sheet(
-    c: Collection, results: Results, target: Path, mark: Callable[[Hit], str] | None = None
-) -> None:
+def hit_json(c: Collection, h: Hit) -> dict[str, object]:
+    """Return a hit for JSON; `picture`, `tagged` and `learnt` are names of earlier releases."""
+    return {
+        "id": h.picture, "path": os.fsdecode(full_path(c, h.path)), "score": h.score,
+        "match": h.match, "picture": h.picture, "tagged": h.tagged, "learnt": h.learned,
+    }  # fmt: skip
+
+
+def draw_sheet(c: Collection, results: Results, target: Path) -> None:
     """Draw hits with their scores; never inside the collection."""
     from sightline.pictures.thumbnails import contact_sheet
 
     check_png(c, target, "A contact sheet")
     if not results.hits:
         return
-    say = mark or mark_of
     thumbnails = c.pictures.thumbnails([h.picture for h in results.hits])
-    titles = [f"{h.score:.2f} {say(h)} {shown(os.path.basename(h.path))}" for h in results.hits]
+    titles = [f"{h.score:.2f} {h.match} {shown(os.path.basename(h.path))}" for h in results.hits]
     contact_sheet(thumbnails, titles).save(target, "PNG")
     click.echo(f"drew {target}", err=True)
-
-
-def mark_of(h: Hit) -> str:
-    """Return how a hit matches the words of the query."""
-    return "carried" if h.tagged else "learnt" if h.learned else "some"
-
-
-def similarity_mark(h: Hit) -> str:
-    """Return whether a learned similarity ranked the hit."""
-    return "learnt" if h.learned else "similar"
 
 
 def check_png(c: Collection, target: Path, what: str) -> None:

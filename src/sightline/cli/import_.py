@@ -56,7 +56,7 @@ def clicks(
             *files, eta=_eta(eta), dry_run=dry_run, progress=ProgressBar()
         )
     if as_json:
-        print_json(as_plain(report))
+        print_json(report.to_dict())
     else:
         show_report(report)
     return 0
@@ -114,25 +114,3 @@ def bias_line(r: ClicksReport) -> str:
         "places",
     }[b.how]
     return f"position bias: eta {b.eta:.2f} ({why})"
-
-
-def as_plain(r: ClicksReport) -> dict[str, object]:
-    """Return the report, for JSON."""
-    b = r.bias
-    estimated = b.how in ("swaps", "rank changes")
-    return {
-        "files": [
-            # A file of clicks alone has no session: its clicks belong to lists of other files.
-            {"file": f, "format": form, "session": s if s in r.written else None}
-            for f, form, s in zip(r.files, r.formats, r.sessions, strict=True)
-        ],
-        "lists": r.lists, "clicks": r.clicks, "queries": r.queries, "pairs": r.pairs,
-        "added": r.added, "grown": r.grown, "dry_run": r.dry_run,
-        "eta": {
-            "value": b.eta, "how": b.how, "error": b.error if estimated else None,
-            "clicks": b.clicks,
-        },
-        "skipped": r.skipped, "problems": list(r.problems),
-        "unknown": {"names": list(r.unknown), "count": r.n_unknown},
-        "gone": {"names": list(r.gone), "count": r.n_gone},
-    }  # fmt: skip

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sightline.cli.common import (
+    ListingOption,
     common_options,
     compute_option,
+    feature_names,
     open_collection,
     print_json,
     print_skipped,
-    text_of,
 )
 from sightline.records import shown
 
@@ -34,7 +35,13 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     "--forget-words", multiple=True, type=click.Path(), help="Stop reading a table of words."
 )
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
-@click.option("--features", multiple=True, help="A feature to compute for every picture.")
+@click.option(
+    "--features",
+    multiple=True,
+    cls=ListingOption,
+    listing=feature_names,
+    help="A feature to compute for every picture, or a set of them:",
+)
 @click.option(
     "--vectors",
     multiple=True,
@@ -126,27 +133,7 @@ def index(
             progress=ProgressBar(),
         )
     if as_json:
-        print_json(
-            {
-                "seen": report.seen, "indexed": report.indexed, "added": report.added,
-                "changed": report.changed, "moved": report.moved, "gone": report.gone,
-                "reused": report.reused,
-                "skipped": [
-                    {"path": text_of(s.path), "kind": s.kind, "reason": s.reason}
-                    for s in report.skipped
-                ],
-                "problems": list(report.problems), "version": report.version,
-                "seconds": round(report.seconds, 3),
-                "vectors": [
-                    {
-                        "file": v.file, "key_column": v.key_column, "rows": v.rows,
-                        "matched": v.matched, "by_name": v.n_by_name,
-                        "unmatched": v.n_unmatched, "unclear": v.n_unclear, "without": v.n_without,
-                    }
-                    for v in report.vectors
-                ],
-            }
-        )  # fmt: skip
+        print_json(report.to_dict())
     else:
         for p in report.problems[:20]:
             click.echo(p, err=True)
@@ -172,7 +159,7 @@ def _preview(c: Collection, as_json: bool, **given: Any) -> int:
         print_json(counts)
         return 0
     for todo in p.plan.read[:20]:
-        click.echo(f"would read {shown(todo.found.path)}")
+        click.echo(f"would read {shown(todo.file.path)}")
     if len(p.plan.read) > 20:
         click.echo(f"… and {len(p.plan.read) - 20} more")
     click.echo(

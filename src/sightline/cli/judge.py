@@ -15,10 +15,14 @@ from sightline.errors import UsageError
 
 @click.command()
 @click.option("--query", default="", help="The words of the query, as in search.")
-@click.option("--like", multiple=True, help="An example picture; may be repeated.")
+@click.option(
+    "--positive", "--like", "positive", multiple=True, help="An example picture; may be repeated."
+)
 @click.option("--resume", default="", metavar="SESSION", help="Resume a session.")
 @click.option("--undo", is_flag=True, help="With --resume: first undo the last answer.")
-@click.option("-t", "--top", type=int, default=20, show_default=True, help="Hits in each round.")
+@click.option(
+    "-k", "-t", "--top", "top", type=int, default=20, show_default=True, help="Hits in each round."
+)
 @click.option("--propose", is_flag=True, help="Show the most informative pictures, not the best.")
 @click.option("--hide-judged", is_flag=True, help="Leave out judged pictures.")
 @filter_options
@@ -30,7 +34,7 @@ from sightline.errors import UsageError
 @common_options
 def judge(
     query: str,
-    like: tuple[str, ...],
+    positive: tuple[str, ...],
     resume: str,
     undo: bool,
     top: int,
@@ -63,7 +67,7 @@ def judge(
         raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)
     session = c.judge(
-        query, pictures=like, resume=resume, feature=feature, filters=filters_of(**given)
+        query, pictures=positive, resume=resume, feature=feature, filters=filters_of(**given)
     )
     if undo:
         undo_last(c, session)

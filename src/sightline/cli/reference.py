@@ -65,6 +65,10 @@ def _command(command: click.Command, context: click.Context, level: int) -> Iter
     help_text = inspect.cleandoc(command.help or "").replace("\b\n", "").replace("\f", "")
     if help_text:
         yield from (_escaped(help_text), "")
+    for name, about in getattr(command, "listing", ()):
+        yield f"- {name}: {about}"
+    if hasattr(command, "listing"):
+        yield ""
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:

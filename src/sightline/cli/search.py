@@ -26,12 +26,11 @@ from sightline.cli.filters import (
     filter_options,
     filters_of,
     full_path,
-    mark_of,
+    hit_json,
     not_learned_json,
     print_hit,
     say_missing,
     say_not_learned,
-    similarity_mark,
 )
 from sightline.cli.tag import localization
 from sightline.collection.filters import Filters
@@ -46,11 +45,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("query", nargs=-1)
-@click.option("-t", "--top", type=int, help="Hits to show.")
+@click.option("-k", "-t", "--top", "top", type=int, help="Hits to show.")
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, unescaped.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
-@click.option("--not", "negative", multiple=True, help="A word that pictures must not have.")
-@click.option("--like", multiple=True, help="A picture file that hits should be similar to.")
+@click.option(
+    "--negative", "--not", "negative", multiple=True, help="A word that pictures must not have."
+)
+@click.option(
+    "--positive",
+    "--like",
+    "positive",
+    multiple=True,
+    help="A picture file that hits should be similar to.",
+)
 @filter_options
 @click.option("--no-cutoff", is_flag=True, help="Also show predicted hits below the cut-off.")
 @click.option(
@@ -73,7 +80,7 @@ def search(
     filepath_only: bool,
     null: bool,
     negative: tuple[str, ...],
-    like: tuple[str, ...],
+    positive: tuple[str, ...],
     no_cutoff: bool,
     no_predicted: bool,
     text_file: str | None,
@@ -120,10 +127,10 @@ def search(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
             "--text-file."
         )
-    if like and (why or where or trec or text_file or no_cutoff or no_predicted):
-        raise UsageError("--like goes with words, filters and forms of output alone.")
+    if positive and (why or where or trec or text_file or no_cutoff or no_predicted):
+        raise UsageError("--positive goes with words, filters and forms of output alone.")
     if text_file is not None and (why or trec or negative):
-        raise UsageError("--text-file asks by a whole text: without --why, --trec and --not.")
+        raise UsageError("--text-file asks by a whole text: without --why, --trec and --negative.")
     if queries is not None:
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
@@ -131,16 +138,15 @@ def search(
     text = " ".join([*query, *(_unwanted(w) for w in negative)])
     if trec:
         return _print_trec(c, [(text, text)], options)
-    results = _other(c, text, text_file, like, given)
+    results = _other(c, text, text_file, positive, given)
     if results is None:
         results = options.search(c, text)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
-        raise UsageError("Why pictures are alike is said by: sightline similar PICTURE --why")
-    say = similarity_mark if by_picture else mark_of
+        raise UsageError("--why explains words; for pictures: sightline similar PICTURE --why")
     _explain(c, results)
     if sheet:
-        draw_sheet(c, results, Path(sheet), say)
+        draw_sheet(c, results, Path(sheet))
     begun = time.monotonic()
     whys = _whys(c, text, results, not no_predicted) if why else []
     seconds = time.monotonic() - begun
@@ -150,13 +156,13 @@ def search(
         print_json(_as_json(text, c, results, [{"why": w.as_json()} for w in whys]))
     elif as_csv:
         rows = [
-            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned))
+            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match)
             for h in results.hits
         ]
-        print_csv(["score", "path", "tagged", "learnt"], rows)
+        print_csv(["score", "path", "tagged", "learnt", "match"], rows)
     else:
         for i, h in enumerate(results.hits):
-            print_hit(c, h, say(h), filepath_only=filepath_only, null=null)
+            print_hit(c, h, filepath_only=filepath_only, null=null)
             for line in whys[i].lines() if whys else ():
                 click.echo(f"\t{line}")
     if why and draws:
@@ -176,7 +182,7 @@ def _show_where(
         )
     else:
         for h in localized.hits:
-            print_hit(c, h.hit, mark_of(h.hit))
+            print_hit(c, h.hit)
             for line in localization.lines(h):
                 click.echo(f"\t{line}")
     if folder is not None:
@@ -185,11 +191,11 @@ def _show_where(
 
 
 def _other(
-    c: Collection, text: str, file: str | None, like: Sequence[str], given: dict[str, Any]
+    c: Collection, text: str, file: str | None, positive: Sequence[str], given: dict[str, Any]
 ) -> Results | None:
     """Return the results of a query by text or pictures; None for a query of words alone."""
-    if like:
-        return c.sessions.refine(text, pictures=like, filters=filters_of(**given))
+    if positive:
+        return c.sessions.refine(text, pictures=positive, filters=filters_of(**given))
     return _by_text(c, file, given) if file else None
 
 
@@ -277,17 +283,7 @@ def _as_json(
     return {
         "query": query,
         "version": results.version,
-        "hits": [
-            {
-                "picture": h.picture,
-                "path": text_of(full_path(c, h.path)),
-                "score": h.score,
-                "tagged": h.tagged,
-                "learnt": h.learned,
-                **own,
-            }
-            for h, own in zip(results.hits, extras, strict=True)
-        ],
+        "hits": [{**hit_json(c, h), **own} for h, own in zip(results.hits, extras, strict=True)],
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
         "not_learned": not_learned_json(results),
         "predicted": results.predicted,

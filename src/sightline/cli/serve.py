@@ -114,7 +114,7 @@ def _serve(
     as_json: bool, token_file: Path | None,
 ) -> None:  # fmt: skip
     from sightline.cli.log import logged
-    from sightline.store.locks import works_for
+    from sightline.store.locks import set_program
     from sightline.store.upkeep.permissions import describe
     from sightline.web.server import Address, serve
     from sightline.web.serving.ending import LastResort
@@ -130,7 +130,7 @@ def _serve(
             click.echo(f"For programs: Authorization: Bearer {show}")
         sys.stdout.flush()
 
-    works_for("sightline serve")
+    set_program("sightline serve")
     resort = LastResort()
     # Ctrl-C is the normal way to stop a server.
     with logged(c, "serve") as log, contextlib.suppress(KeyboardInterrupt):

@@ -42,7 +42,7 @@ def sessions(
     c = open_collection(collection, store)
     states = c.sessions.all(empty=empty)
     if as_json:
-        print_json([asdict(s) for s in states])
+        print_json([_as_json(s) for s in states])
         return 0
     if states and sys.stdout.isatty():
         click.echo("session\tlast answer\tfit/not\trounds\tstate\tlooked for", err=True)
@@ -54,6 +54,13 @@ def sessions(
     if not states:
         click.echo('Nothing was judged yet. To begin: sightline judge --query "WORDS"', err=True)
     return 0
+
+
+def _as_json(s: SessionState) -> dict[str, object]:
+    """Return a session for JSON; `like`, `relevant` and `other` are names of earlier releases."""
+    return {
+        **asdict(s), "examples": list(s.like), "positive": s.relevant, "negative": s.other,
+    }  # fmt: skip
 
 
 def _state(s: SessionState) -> str:
@@ -100,7 +107,7 @@ def revert(
     done = False if dry_run else c.sessions.revert(session)
     state = c.sessions.get(session)
     if as_json:
-        print_json({**asdict(state), "changed": done})
+        print_json({**_as_json(state), "changed": done})
         return 0
     what = counted(state.relevant + state.other, "judgement")
     if state.lists:
@@ -108,9 +115,9 @@ def revert(
     if state.words:
         what += f" and {counted(len(state.words), 'word')}"
     if dry_run and state.state != "reverted":
-        click.echo(f"would take back {what}")
+        click.echo(f"would revert {what}")
     elif done:
-        click.echo(f"took back {what} of {session}")
+        click.echo(f"reverted {what} of {session}")
         if c.status().word_model:
             click.echo("To have the model forget them too: sightline train", err=True)
     else:

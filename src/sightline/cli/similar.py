@@ -1,4 +1,4 @@
-"""`sightline similar`: find pictures that look like given ones."""
+"""`sightline similar`: find pictures similar to given ones."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sightline.cli.filters import (
     filter_options,
     filters_of,
     full_path,
+    hit_json,
     print_hit,
     say_missing,
-    similarity_mark,
 )
 from sightline.errors import UsageError
 
@@ -36,8 +36,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("pictures", nargs=-1, required=True)
-@click.option("--not", "negative", multiple=True, help="A picture that hits should not resemble.")
-@click.option("-t", "--top", type=int, help="Hits to show.")
+@click.option(
+    "--negative",
+    "--not",
+    "negative",
+    multiple=True,
+    help="A picture that hits should not be similar to.",
+)
+@click.option("-k", "-t", "--top", "top", type=int, help="Hits to show.")
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, unescaped.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
 @click.option("--exact", is_flag=True, help="Compare all pictures, without a shortlist.")
@@ -64,7 +70,7 @@ def similar(
     debug: bool,
     **given: Any,
 ) -> int:
-    """Find pictures that look like PICTURES: files anywhere, or ids of the collection.
+    """Find pictures similar to PICTURES: files anywhere, or ids of the collection.
 
     They are ranked by the combination of features that sightline train similarity learned; without
     it, all features have equal weight. Several pictures are averaged.
@@ -77,15 +83,17 @@ def similar(
     results = c.similar(*pictures, negative=negative, exact=exact, filters=filters_of(**given))
     say_how(results)
     if sheet:
-        draw_sheet(c, results, Path(sheet), similarity_mark)
+        draw_sheet(c, results, Path(sheet))
     if as_json:
         print_json(_as_json(c, pictures, negative, results, why))
     elif as_csv:
-        rows = [(h.score, text_of(full_path(c, h.path)), int(h.learned)) for h in results.hits]
-        print_csv(["score", "path", "learnt"], rows)
+        rows = [
+            (h.score, text_of(full_path(c, h.path)), int(h.learned), h.match) for h in results.hits
+        ]
+        print_csv(["score", "path", "learnt", "match"], rows)
     else:
         for h, shares in zip(results.hits, results.shares, strict=True):
-            print_hit(c, h, similarity_mark(h), filepath_only=filepath_only, null=null)
+            print_hit(c, h, filepath_only=filepath_only, null=null)
             for share in shares if why else ():
                 click.echo(f"\t{share}")
     return 0
@@ -113,6 +121,8 @@ def _as_json(
     why: bool,
 ) -> dict[str, object]:
     return {
+        "positive": list(pictures),
+        "negative": list(negative),
         "pictures": list(pictures),
         "not": list(negative),
         "version": results.version,
@@ -122,10 +132,7 @@ def _as_json(
         "served": results.served,
         "hits": [
             {
-                "picture": h.picture,
-                "path": text_of(full_path(c, h.path)),
-                "score": h.score,
-                "learnt": h.learned,
+                **hit_json(c, h),
                 **({"why": [_share_json(s) for s in shares]} if why else {}),
             }
             for h, shares in zip(results.hits, results.shares, strict=True)

@@ -28,7 +28,7 @@ def show_state(collection: str | None, store: str | None) -> None:
         return
     click.echo(f"{shown(c.root)}: {s.pictures} pictures, {s.with_words} of them with words")
     click.echo(f"{s.words} different words, {s.skipped} files skipped, version {s.version}")
-    click.echo(f"learnt: {s.word_model or 'nothing yet'}")
+    click.echo(f"model: {s.word_model or 'nothing yet'}")
     if s.similarity_model:
         click.echo(f"similarity: {s.similarity_model}")
     if s.region_model:

@@ -18,8 +18,8 @@ from sightline.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from sightline.store.upkeep.keeping import KeptVersion
-    from sightline.store.upkeep.verifying import Verified
+    from sightline.store.upkeep.rollback import KeptVersion
+    from sightline.store.upkeep.verify import Verified
 
 
 @click.group()
@@ -147,7 +147,7 @@ def rollback(
     debug: bool,
 ) -> int:
     """Publish an older version again, by default the previous one."""
-    from sightline.store.upkeep.keeping import describe_versions
+    from sightline.store.upkeep.rollback import describe_versions
 
     c = open_collection(collection, store, writes=True, wait=wait)
     if listed or dry_run:
@@ -230,7 +230,7 @@ def purge(
     taught = bool(c.status().word_model)
     click.echo(f"Removed {c.store.purge(pictures, sessions)} facts about {what}.")
     if taught:
-        click.echo("The model that learnt from them went too. To learn anew: sightline train")
+        click.echo("The model trained on them was purged too. For a new one: sightline train")
     if identity(c.home.folder):
         click.echo("Milvus still has them until the next: sightline export milvus", err=True)
     click.echo("Files still in the folder will be added again by the next index.", err=True)

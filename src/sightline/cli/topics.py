@@ -20,7 +20,9 @@ _OF_AN_END = 8
 
 @click.command()
 @click.argument("word", required=False)
-@click.option("-t", "--top", type=int, default=8, show_default=True, help="Words to show.")
+@click.option(
+    "-k", "-t", "--top", "top", type=int, default=8, show_default=True, help="Words to show."
+)
 @click.option("--dimension", type=int, help="Only this dimension.")
 @click.option("--sheet", type=click.Path(), help="Draw the pictures at its ends (PNG).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -1,22 +1,23 @@
-"""`sightline train`: learn words, similarity, regions, or a space of texts."""
+"""`sightline train`: train a model of words, similarity, regions, or a space of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sightline import plugins
 from sightline.cli.common import (
+    ListingOption,
     common_options,
     compute_option,
+    feature_names,
     open_collection,
     print_json,
     wait_option,
 )
 from sightline.errors import UsageError
-from sightline.registry import BY_DEFAULT, IF_NAMED, SHARED_SPACE
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -28,10 +29,22 @@ if TYPE_CHECKING:
 
 # Maximum number of saved words that a report lists.
 _SAVED_SHOWN = 10
-_RANKERS = (
-    f"A ranker to try; may be repeated: {', '.join(BY_DEFAULT)}; only if named: "
-    f"{', '.join(IF_NAMED)}. By default all others that can use the indexed features."
-)
+
+
+def _ranker_names() -> str:
+    entries = plugins.rankers()
+    default = ", ".join(name for name, entry in entries.items() if not entry.opt_in)
+    named = ", ".join(name for name, entry in entries.items() if entry.opt_in)
+    return (
+        f"{default}; only if named: {named}. "
+        "By default all others that can use the indexed features."
+    )
+
+
+def _shared_space() -> list[str]:
+    """Return the rankers that embed words, texts and pictures in one space."""
+    return [name for name, entry in plugins.rankers().items() if entry.shared_space]
+
 
 _OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p@k, mrr or auc."
 
@@ -51,9 +64,22 @@ _KINDS = ("words", "similarity", "regions", "text")
 @click.option("--regions", is_flag=True, hidden=True, help="The same as: train regions")
 @click.option("--scenes", type=int, help="For regions: the number of scenes.")
 @click.option("--from", "source", default="", help=_SOURCES)
-@click.option("--ranker", "rankers", multiple=True, help=_RANKERS)
+@click.option(
+    "--ranker",
+    "rankers",
+    multiple=True,
+    cls=ListingOption,
+    listing=_ranker_names,
+    help="A ranker to try; may be repeated:",
+)
 @click.option("--optimise", default="", help=_OPTIMISE)
-@click.option("--features", multiple=True, help="A feature to use; all by default.")
+@click.option(
+    "--features",
+    multiple=True,
+    cls=ListingOption,
+    listing=feature_names,
+    help="A feature to use, or a set of them; all by default:",
+)
 @click.option("--force", is_flag=True, help="Publish the model even if it is worse.")
 @click.option("--dry-run", is_flag=True, help="Train and measure, and publish nothing.")
 @click.option("--workers", type=int, help="Number of worker processes; 0 for one per core.")
@@ -106,7 +132,7 @@ def train(
     if kind == "similarity":
         return _train_similar(c, source, names, force, dry_run, as_json)
     if kind == "text":
-        chosen = chosen or list(SHARED_SPACE)
+        chosen = chosen or _shared_space()
     with logged(c, "train"):
         report = c.train(
             rankers=_optimised(chosen, optimise),
@@ -116,7 +142,7 @@ def train(
             progress=ProgressBar(),
         )
     if as_json:
-        print_json(as_plain(report))
+        print_json(report.to_dict())
     else:
         show_report(report)
     return 0
@@ -154,8 +180,8 @@ def _check_options(
             of = belongs.get(option, "words and text")
             raise UsageError(f"{option} is an option of training {of}, not of {kind}.")
     for name in rankers if kind == "text" else ():
-        if name.partition(":")[0] not in SHARED_SPACE:
-            known = ", ".join(SHARED_SPACE)
+        if name.partition(":")[0] not in _shared_space():
+            known = ", ".join(_shared_space())
             raise UsageError(f"The ranker {name!r} has no space of texts. Those that do: {known}.")
 
 
@@ -179,7 +205,8 @@ def _train_similar(
 
     if c.settings.compute != "local":
         click.echo(
-            "Similarity is learned here, from at most 3,000 pictures; clusters only describe them.",
+            "Similarity is trained on this machine, on at most 3,000 pictures; clusters only "
+            "compute features.",
             err=True,
         )
     with logged(c, "train"):
@@ -187,7 +214,7 @@ def _train_similar(
             source=source, features=names, force=force, dry_run=dry_run, progress=ProgressBar()
         )
     if as_json:
-        print_json(similar_as_plain(report))
+        print_json(report.to_dict())
     else:
         show_similar(report)
     return 0
@@ -197,15 +224,15 @@ def show_similar(r: SimilarReport) -> None:
     """Print the report of a similarity training."""
     from sightline.measures.significance import p_text
 
-    click.echo(f"Learnt from {r.source}, by {len(r.descriptors)} descriptors: ", nl=False)
+    click.echo(f"Supervision: {r.source}. {len(r.descriptors)} features: ", nl=False)
     laid_out = zip(r.descriptors, r.frames, strict=True)
     click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in laid_out))
     if r.constant:
-        click.echo(f"The same for all pictures, so that they count 0: {', '.join(r.constant)}")
+        click.echo(f"Equal for all pictures, so without weight: {', '.join(r.constant)}")
     for name, n in r.too_rare:
         click.echo(f"Left out: {name}, which only {n} pictures have.")
     if r.left_out:
-        click.echo(f"{r.left_out} pictures lack descriptors and were left out.")
+        click.echo(f"{r.left_out} pictures lack features and were left out.")
     click.echo("On validation queries, mean AvgP:")
     for name, value in r.table:
         click.echo(f"  {value:.3f}  {name}")
@@ -215,13 +242,13 @@ def show_similar(r: SimilarReport) -> None:
         click.echo(
             f"On {p.n} held-out queries: mean AvgP {p.candidate:.3f}, equal weights "
             f"{p.baseline:.3f} ({p.candidate - p.baseline:+.3f}, p {p_text(p.p)}; "
-            f"{p.helped} better, {p.harmed} worse, harmed rate {p.harmed_rate:.2f}), "
+            f"{p.helped} queries better, {p.harmed} ({p.harmed_rate:.0%}) worse), "
             f"{r.single} alone {p.extra['single']:.3f}"
         )
     if p.current is not None:
-        click.echo(f"The combination before: {p.current:.3f}")
+        click.echo(f"The model before: {p.current:.3f}")
     if p.not_compared:
-        click.echo("Not compared with the combination before: descriptors it needs are gone.")
+        click.echo("Not compared with the model before: it needs features that are gone.")
     s = r.shortlist
     if s.queries:
         by = ", ".join(f"{r.descriptors[v]} ({how})" for v, how in s.descriptors)
@@ -230,35 +257,13 @@ def show_similar(r: SimilarReport) -> None:
             f"{s.queries} held-out queries"
         )
     if r.unproven:
-        click.echo(f"Unproven: {p.n} held-out queries are too few to tell.")
+        click.echo(f"Unproven: {p.n} held-out queries are too few.")
     if r.forced:
-        click.echo("It is worse, and goes ahead because of --force.")
+        click.echo("Published because of --force, although it is worse.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
-    click.echo(f"Learnt likeness from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
-
-
-def similar_as_plain(r: SimilarReport) -> dict[str, object]:
-    """Return the report of a similarity training, for JSON."""
-    p, s = r.proof, r.shortlist
-    return {
-        "source": r.source, "chosen": r.learner, "descriptors": list(r.descriptors),
-        "frames": list(r.frames),
-        "constant": list(r.constant), "too_rare": dict(r.too_rare),
-        "pictures": r.pictures, "left_out": r.left_out,
-        "model": r.model, "version": r.version, "unproven": r.unproven, "forced": r.forced,
-        "seconds": round(r.seconds, 3),
-        "proof": {
-            "queries": p.n, "AvgP": p.candidate if p.n else None,
-            "uniform": p.baseline if p.n else None, "single": p.extra.get("single"),
-            "single_is": r.single, "p": p.p, "helped": p.helped, "harmed": p.harmed,
-            "harmed_rate": p.harmed_rate, "current": p.current,
-        },
-        "shortlist": {
-            "descriptors": [[r.descriptors[v], how] for v, how in s.descriptors],
-            "depth": s.depth, "recall": s.recall if s.queries else None, "queries": s.queries,
-        },
-        "tried": [{"learner": name, "AvgP": value} for name, value in r.table],
-    }  # fmt: skip
+    click.echo(
+        f"Trained the similarity model on {r.pictures} pictures in {r.seconds:.1f} s: {what}"
+    )
 
 
 def show_report(r: TrainReport) -> None:
@@ -275,14 +280,15 @@ def show_report(r: TrainReport) -> None:
         click.echo(clicks_line(r.clicks))
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
     if r.course:
-        click.echo(f"Learnt list by list: {r.course}")
+        click.echo(f"Rounds: {r.course}")
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
     if p.n:
         click.echo(
             f"On {p.n} held-out quer{'y' if p.n == 1 else 'ies'}: mean AvgP {p.candidate:.3f}, "
-            f"untrained {p.baseline:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
+            f"untrained {p.baseline:.3f} (p {p_text(p.p)}; "
+            f"{p.helped} queries better, {p.harmed} worse)"
         )
     if p.current is not None:
         click.echo(
@@ -290,7 +296,7 @@ def show_report(r: TrainReport) -> None:
             f"{p.n_common} queries both know"
         )
     if p.not_compared:
-        click.echo("Not compared with the model before: the features it needs are gone.")
+        click.echo("Not compared with the model before: what it needs is gone.")
     for w in r.saved[:_SAVED_SHOWN]:
         click.echo(f"Saved word: {w}.")
     if len(r.saved) > _SAVED_SHOWN:
@@ -301,10 +307,10 @@ def show_report(r: TrainReport) -> None:
         few = f"{p.n} held-out quer{'y is' if p.n == 1 else 'ies are'} too few to tell"
         click.echo(f"Unproven: {few}. {todo}")
     if r.forced:
-        click.echo("It is worse, and goes ahead because of --force.")
+        click.echo("Published because of --force, although it is worse.")
     what = f"version {r.version}" if r.version else "not published (--dry-run)"
     words = f"{r.words} word{'s' * (r.words != 1)}"
-    click.echo(f"Learnt {words} from {r.pictures} pictures in {r.seconds:.1f} s: {what}")
+    click.echo(f"Trained {words} on {r.pictures} pictures in {r.seconds:.1f} s: {what}")
 
 
 def clicks_line(c: FromClicks) -> str:
@@ -334,32 +340,3 @@ def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
         for r in [head, *rows]
     ]
     return [*lines, f"… and {len(table) - limit} more"] if len(table) > limit else lines
-
-
-def as_plain(r: TrainReport) -> dict[str, object]:
-    """Return the report, for JSON."""
-    p = r.proof
-    return {
-        "chosen": r.recipe, "words_combined_by": r.how, "words": r.words, "pictures": r.pictures,
-        "left_out": r.left_out, "model": r.model, "version": r.version, "unproven": r.unproven,
-        "forced": r.forced, "seconds": round(r.seconds, 3), "not_tried": list(r.not_tried),
-        "course": r.course, "saved": [asdict(w) for w in r.saved],
-        "clicks": {
-            "judgements": len(r.clicks.judgements), "lists": r.clicks.lists,
-            "imports": r.clicks.imports, "capped": r.clicks.capped,
-        },
-        "proof": {
-            "queries": p.n, "AvgP": p.candidate if p.n else None,
-            "untrained": p.baseline if p.n else None, "p": p.p, "helped": p.helped,
-            "harmed": p.harmed, "current": p.current, "against_current": p.candidate_on_common,
-        },
-        "tried": [
-            {
-                "ranker": t.recipe.ranker, "features": list(t.recipe.features),
-                "settings": dict(t.recipe.settings), "words_combined_by": t.how, "AvgP": t.avgp,
-                "P10": t.p10, "BEP": t.bep, "train_seconds": round(t.train_seconds, 3),
-                "ms_per_1000": round(t.query_ms, 3), "bytes": t.memory, "pictures": t.pictures,
-            }
-            for t in r.table
-        ],
-    }  # fmt: skip

@@ -41,7 +41,7 @@ from sightline.settings import Origin, Settings
 if TYPE_CHECKING:
     from sightline.collection.explain import Explanation
     from sightline.collection.export.run import ExportReport
-    from sightline.collection.index.preview import Preview
+    from sightline.collection.index.plan import Preview
     from sightline.collection.index.run import IndexReport
     from sightline.collection.index.status import Status
     from sightline.collection.models.evaluation import Evaluation
@@ -203,7 +203,7 @@ class Collection:
         from sightline.collection.index.run import IndexRun
         from sightline.collection.index.vectors import forget_vectors as forget_file
         from sightline.collection.models.word_model import scorer_of
-        from sightline.compute.chosen import computing, is_remote
+        from sightline.compute.backend import computing, is_remote
         from sightline.store.writer import Writer
 
         checks.check_indexable(self.root, self.home)
@@ -234,7 +234,7 @@ class Collection:
         """Return what `index` would do now, without doing it; it raises what `index` would."""
         from sightline.collection.index import checks
         from sightline.collection.index.options import index_options
-        from sightline.collection.index.preview import preview
+        from sightline.collection.index.plan import preview
 
         checks.check_indexable(self.root, self.home)
         tables = checks.check_tables(words, self.root)
@@ -270,9 +270,9 @@ class Collection:
         dry_run : bool
             Measure, and publish nothing.
         """
-        from sightline.collection.models.missing_features import missing_for_words
+        from sightline.collection.models.lifecycle import training_run
         from sightline.collection.models.recipe import ranker_spec
-        from sightline.collection.models.run import training_run
+        from sightline.collection.models.requirements import missing_for_words
         from sightline.collection.models.training import TrainOptions, train
 
         for name in rankers:
@@ -301,10 +301,10 @@ class Collection:
             Also fit the recipe to growing shares of the pictures, for a learning curve.
         """
         from sightline.collection.models.evaluation import evaluate
-        from sightline.compute.chosen import learning_on
+        from sightline.compute.backend import training_cluster
 
         bar = progress or NoProgress()
-        with learning_on(self.settings, bar, compute) as cluster:
+        with training_cluster(self.settings, bar, compute) as cluster:
             return evaluate(self.home, bar, curve=curve, compute=cluster)
 
     def search(

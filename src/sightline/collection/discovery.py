@@ -38,15 +38,15 @@ def root_of_store(store: Path) -> bytes | None:
 
 def collection_around(start: bytes) -> tuple[bytes, Path] | None:
     """Return the collection a folder lies in, by the place its store has, sound or damaged."""
-    here = os.path.realpath(start)
+    folder = os.path.realpath(start)
     while True:
-        store = default_store(here)
+        store = default_store(folder)
         if (store / "events.sqlite3").exists() or (store / "catalogue.sqlite3").exists():
-            return here, store
-        above = os.path.dirname(here)
-        if above == here:
+            return folder, store
+        parent = os.path.dirname(folder)
+        if parent == folder:
             return None
-        here = above
+        folder = parent
 
 
 def only_collection() -> tuple[bytes, Path] | None:

@@ -1,11 +1,13 @@
 """Answers: hits best first, and what there is to say about them.
 
 Every ranking becomes hits here: ids and scores are looked up in the catalogue, and a picture whose
-file is gone is left out and counted.
+file is gone is left out and counted. A notebook shows them as thumbnails.
 """
 
 from __future__ import annotations
 
+import base64
+import html
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.query import Constraint, NotLearned
-from sightline.errors import MissingExtra
+from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from sightline.store.home import Home, Reader
 
 __all__ = ["Hit", "MatchKind", "ResultPart", "Results", "UnknownWord", "best_hits", "hits_of"]
+
+# A notebook keeps the thumbnails that it shows; of more hits than these it only gets the number.
+MOST_SHOWN = 24
+_THUMBNAIL_PIXELS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,6 @@ class Results:
 
     def _repr_html_(self) -> str:
         """Show thumbnails of the hits in a notebook."""
-        from sightline.collection.notebook import contact_table
-
         return contact_table(self.hits, self.home)
 
 
@@ -182,3 +186,39 @@ def in_order(reader: Reader, root: bytes, results: Results, ids: Iterable[int]) 
     by_id |= {h.picture: h for h in unranked}
     hits = tuple(by_id[p] for p in order if p in by_id)
     return replace(results, hits=hits, missing=len(order) - len(hits), part=None)
+
+
+def contact_table(hits: Sequence[Hit], home: Home | None) -> str:
+    """Return a grid of thumbnails as HTML; names of files are escaped."""
+    if not hits:
+        return "<p>No hits.</p>"
+    shown, rest = hits[:MOST_SHOWN], len(hits) - MOST_SHOWN
+    cells = "".join(_cell(h, t) for h, t in zip(shown, _thumbnails(shown, home), strict=True))
+    more = f"<p>and {rest} more</p>" if rest > 0 else ""
+    return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{cells}</div>{more}'
+
+
+def _cell(hit: Hit, thumbnail: bytes) -> str:
+    name = html.escape(hit.name)
+    data = base64.b64encode(thumbnail).decode("ascii")
+    picture = "(no picture)"
+    if data:
+        picture = f'<img src="data:image/jpeg;base64,{data}" alt="{name}" style="max-width:100%">'
+    caption = f"<figcaption>{hit.score:.3f} {hit.match}<br>{name}</figcaption>"
+    style = f"margin:0;width:{_THUMBNAIL_PIXELS}px;overflow-wrap:anywhere"
+    return f'<figure style="{style}">{picture}{caption}</figure>'
+
+
+def _thumbnails(hits: Sequence[Hit], home: Home | None) -> list[bytes]:
+    """Return the thumbnail of each hit; none where the picture has left the store since."""
+    if home is None:
+        return [b""] * len(hits)
+    with home.reader() as reader:
+        return [_thumbnail(reader, h.picture) for h in hits]
+
+
+def _thumbnail(reader: Reader, picture: int) -> bytes:
+    try:
+        return reader.snapshot.thumbnail(picture)
+    except SightlineError:
+        return b""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
     from sightline.contracts import Progress
     from sightline.store.locks import Running
-    from sightline.store.upkeep.keeping import Rollback
     from sightline.store.upkeep.permissions import Exposed
-    from sightline.store.upkeep.verifying import Verified
+    from sightline.store.upkeep.rollback import Rollback
+    from sightline.store.upkeep.verify import Verified
 
 
 class StoreMaintenance:
@@ -68,7 +68,7 @@ class StoreMaintenance:
             Remove all permissions that other users have for files and folders of the store.
         """
         from sightline.store.locks import Lock
-        from sightline.store.upkeep.verifying import verify
+        from sightline.store.upkeep.verify import verify
 
         if os.access(self._home.folder, os.W_OK):
             with Lock(self._home.folder, "store verify", self._collection.settings.wait):
@@ -84,7 +84,7 @@ class StoreMaintenance:
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Repair the store, then read again the pictures whose rows were lost."""
         from sightline.store.locks import running
-        from sightline.store.upkeep.repairing import repair
+        from sightline.store.upkeep.repair import repair
 
         with running(self._home.folder, "store repair"):
             repaired = repair(self._home, say, self._collection.settings.wait)
@@ -98,7 +98,7 @@ class StoreMaintenance:
 
         The next index brings what differs between the two up to date.
         """
-        from sightline.store.upkeep.keeping import Rollback, describe_version
+        from sightline.store.upkeep.rollback import Rollback, describe_version
         from sightline.store.writer import Writer
 
         home = self._home
@@ -119,7 +119,7 @@ class StoreMaintenance:
 
     def backup(self, target: str | os.PathLike[str]) -> Verified:
         """Copy the store to a new folder and verify the copy."""
-        from sightline.store.upkeep.keeping import backup
+        from sightline.store.upkeep.backup import backup
 
         place = Path(target).expanduser().absolute()
         if inside(place, self._collection.root):
@@ -129,7 +129,7 @@ class StoreMaintenance:
     def purge(self, pictures: Sequence[PictureLike] = (), sessions: Sequence[str] = ()) -> int:
         """Remove all that is known of some pictures or sessions, for good."""
         from sightline.collection.sessions.tags import revert_saved
-        from sightline.store.upkeep.keeping import purge
+        from sightline.store.upkeep.purge import purge
 
         wait = self._collection.settings.wait
         # Words that were saved from a session are in the published rows too.

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from sightline._typing import Doubles
-from sightline.combiners.examples import Lists, Source, judging, lists
+from sightline.combiners.examples import JudgedLists, Source, judging, lists
 from sightline.combiners.linear import LinearCombiner, positive, whole_number
 from sightline.errors import DataError
 
@@ -101,7 +101,7 @@ class CoordinateAscent(LinearCombiner):
                 self.best_score_, self.w_ = score, w
         return self
 
-    def _climbed(self, given: Lists, w: Doubles, random: np.random.Generator) -> Doubles:
+    def _climbed(self, given: JudgedLists, w: Doubles, random: np.random.Generator) -> Doubles:
         columns = np.ascontiguousarray(given.rows.T, dtype=np.float64)
         best = given.mean_avgp(w @ columns)
         for _ in range(self.max_rounds):
@@ -116,7 +116,7 @@ class CoordinateAscent(LinearCombiner):
         return w
 
     def _best_weight(
-        self, given: Lists, columns: Doubles, w: Doubles, k: int, best: float
+        self, given: JudgedLists, columns: Doubles, w: Doubles, k: int, best: float
     ) -> tuple[float, float]:
         """Return the best value for one weight, and the mean AvgP it gives."""
         scores, found = w @ columns, float(w[k])

@@ -35,14 +35,14 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lists:
-    """Pictures by query, each with its phi and its relevance; above 0 is relevant.
+class JudgedLists:
+    """Judged pictures of each query, with phi and relevance; above 0 is relevant.
 
     Those of query i are the rows from start[i] to start[i + 1].
 
     Examples
     --------
-    >>> lists = Lists.of([[0.0], [1.0], [2.0]], [1, 0, 1], [7, 7, 3])
+    >>> lists = JudgedLists.of([[0.0], [1.0], [2.0]], [1, 0, 1], [7, 7, 3])
     >>> lists.rows.tolist(), lists.start.tolist()
     ([[2.0], [0.0], [1.0]], [0, 1, 3])
     >>> lists.mean_avgp(lists.rows[:, 0])
@@ -81,13 +81,9 @@ class Lists:
 
     def avgp(self, scores: NDArray[Any]) -> Doubles:
         """Return the AvgP of each list, NaN where nothing is relevant; ties by position."""
-        from sightline.combiners._lists_fast import average_precisions
+        from sightline.measures.many import average_precisions_of_lists
 
-        if np.isnan(scores).any():
-            raise DataError("A score is not a number, so pictures cannot be ranked.")
-        out = np.empty(len(self))
-        average_precisions(np.ascontiguousarray(scores), self.relevance > 0, self.start, out)
-        return out
+        return average_precisions_of_lists(scores, self.relevance > 0, self.start)
 
     def mean_avgp(self, scores: NDArray[Any]) -> float:
         """Return the mean AvgP of the lists that have one; NaN if none has."""
@@ -164,25 +160,25 @@ def differences(
     return Differences(rows.shape[1], len(rows), lambda part: rows[part] * signs[part, None])
 
 
-def lists(X: Any, y: Any, qid: Any, source: Source | None, owner: str) -> Lists:
+def lists(X: Any, y: Any, qid: Any, source: Source | None, owner: str) -> JudgedLists:
     """Return what a learner of lists was given as lists; differences alone are refused."""
     if isinstance(X, PictureTriplets):
-        return Lists.of_triplets(X, _known(source, owner))
+        return JudgedLists.of_triplets(X, _known(source, owner))
     if y is None or qid is None:
         raise UsageError(
             f"{owner} learns from lists: give rows of single pictures with y and qid, or triplets "
             "of pictures with their source. Differences of two pictures do not tell it enough."
         )
-    return Lists.of(X, y, qid)
+    return JudgedLists.of(X, y, qid)
 
 
-def judging(validation: tuple[Any, Any, Any] | None, owner: str) -> Lists | None:
+def judging(validation: tuple[Any, Any, Any] | None, owner: str) -> JudgedLists | None:
     """Return validation lists (X, y, qid), some of which must have a relevant picture."""
     if validation is None:
         return None
     if not isinstance(validation, tuple) or len(validation) != 3:
         raise UsageError(f"The validation of {owner} must be (X, y, qid).")
-    found = Lists.of(*validation)
+    found = JudgedLists.of(*validation)
     if not (found.relevance > 0).any():
         raise DataError("No validation list has a relevant picture to judge by. Give more lists.")
     return found

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Floats
-from sightline.combiners.examples import Lists, Source, judging, lists
+from sightline.combiners.examples import JudgedLists, Source, judging, lists
 from sightline.combiners.linear import Combiner, positive, whole_number
 from sightline.errors import DataError, MissingExtra
 
@@ -164,7 +164,7 @@ class LambdaMART(Combiner):
             "verbosity": -1,
         }
 
-    def _data(self, boosting: Any, given: Lists, reference: Any = None) -> Any:
+    def _data(self, boosting: Any, given: JudgedLists, reference: Any = None) -> Any:
         grades = np.maximum(given.relevance, 0.0)
         if (grades != np.floor(grades)).any():
             wrong = grades[grades != np.floor(grades)][0]
@@ -179,7 +179,7 @@ class LambdaMART(Combiner):
             given.rows, label=grades, group=sizes, reference=reference, free_raw_data=False
         )
 
-    def _measure(self, judge: Lists) -> Any:
+    def _measure(self, judge: JudgedLists) -> Any:
         def mean_avgp(scores: NDArray[Any], data: Any) -> tuple[str, float, bool]:
             return "mean AvgP", judge.mean_avgp(scores), True
 

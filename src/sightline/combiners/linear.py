@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats
-from sightline.combiners.examples import Lists
+from sightline.combiners.examples import JudgedLists
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 
@@ -30,7 +30,7 @@ class Combiner(PersistentEstimator):
 
     def score(self, X: Any, y: Any, qid: Any) -> float:
         """Return the mean AvgP of lists: rows phi(q, p), their relevance and their query."""
-        lists = Lists.of(X, y, qid)
+        lists = JudgedLists.of(X, y, qid)
         return lists.mean_avgp(self.decision_function(lists.rows))
 
     def _rows(self, phi: Any, n_components: int) -> Floats:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Doubles, Floats
 from sightline.combiners import _opar_fast
-from sightline.contracts import InTurn, Json, Mapper, Part
+from sightline.contracts import Json, Mapper, Part, SerialMapper
 from sightline.solvers.mixing import Mix, mixed, shard
 from sightline.solvers.pa_step import N_OUTCOMES
 
@@ -43,7 +43,7 @@ class Rounds:
     ) -> None:
         self._settings: dict[str, Json] = {"rule": rule, "length": length}
         self._shards, self._mix, self._every = shards, mix, mix_every
-        self._compute: Mapper = InTurn() if compute is None else compute
+        self._compute: Mapper = SerialMapper() if compute is None else compute
 
     def learn(
         self, now: Doubles, late: Doubles, seen: int, rows: Floats, counts: Any, totals: Doubles

@@ -1,7 +1,7 @@
 """The task of a describe worker: one small picture in, one row of each feature out.
 
-A feature is named by its place, `package.module:attribute`; one that was fitted to a collection by
-its place and the file of its arrays, `package.module:attribute@file`.
+A feature is named by its class, `package.module:attribute`; if it was fitted to a collection, also
+by the file of its arrays, `package.module:attribute@file`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Done, Feature, Job, Json
 from sightline.errors import DataError
 from sightline.records import FeatureRows, SparseRows
+from sightline.vectors import Fingerprint
 
 SparseRow = tuple[NDArray[np.int32], NDArray[np.float32]]
 Row = NDArray[np.float32] | SparseRow
@@ -28,23 +29,25 @@ DESCRIBE_TASK = "sightline.compute.describing:describe"
 
 @cache
 def load_feature(place: str) -> Feature:
-    """Return the feature at a place, made once in each process."""
-    where, _, arrays = place.partition("@")
-    kind = feature_class(where)
-    made = kind(load_arrays(arrays)) if arrays else kind()
-    if not isinstance(made, Feature):
-        raise DataError(f"{place} does not keep the Feature contract.")
-    return made
+    """Return the feature of a name; it is created once in each process."""
+    class_path, _, arrays = place.partition("@")
+    kind = feature_class(class_path)
+    feature = kind(load_arrays(arrays)) if arrays else kind()
+    if not isinstance(feature, Feature):
+        raise DataError(
+            f"{place} is not a feature. Its class must implement sightline.contracts.Feature."
+        )
+    return feature
 
 
 def feature_class(place: str) -> Any:
-    """Return what makes the feature at `package.module:attribute`."""
+    """Return the class (or factory) at `package.module:attribute`."""
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def is_fitted(place: str) -> bool:
-    """Return whether the feature at a place is made for one collection, from its pictures."""
+    """Return whether a feature has to be fitted to the pictures of a collection."""
     return callable(getattr(feature_class(place), "fit", None))
 
 
@@ -57,19 +60,19 @@ def load_arrays(file: str) -> dict[str, NDArray[np.float32]]:
 
 
 def fingerprint(feature: Feature, working_size: int) -> str:
-    """Return the name under which rows of a feature are kept: they fit only an equal one."""
+    """Return the name under which rows of a feature are stored; equal features have equal names."""
     about = json.dumps([feature.version, feature.parameters, working_size], sort_keys=True)
-    return f"{feature.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+    return str(Fingerprint(feature.name, hashlib.sha256(about.encode()).hexdigest()[:12]))
 
 
 def describe_job(name: bytes, rgb: NDArray[np.uint8], class_paths: list[str]) -> Job:
-    """Return the job of describing one picture by some features."""
+    """Return the job that computes features of one picture."""
     shape: list[Json] = list(rgb.shape)
     return Job(name, {"shape": shape, "features": list[Json](class_paths)}, rgb.tobytes())
 
 
 def describe(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Describe one picture (runs in a worker)."""
+    """Compute the features of one picture (runs in a worker)."""
     shape, places = args["shape"], args["features"]
     if not isinstance(shape, list) or not isinstance(places, list):
         raise DataError("A describe job needs a shape and features.")
@@ -94,9 +97,9 @@ def _packed(feature: Feature, row: NDArray[np.float32]) -> bytes:
 def _row(feature: Feature, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
     row = np.asarray(feature.describe(rgb), np.float32)
     if row.shape != (feature.length,):
-        raise DataError(f"{feature.name} gave shape {row.shape}, not ({feature.length},).")
+        raise DataError(f"{feature.name} returned shape {row.shape}, not ({feature.length},).")
     if not np.isfinite(row).all():
-        raise DataError(f"{feature.name} gave a value that is not finite.")
+        raise DataError(f"{feature.name} returned a value that is not finite.")
     return row
 
 
@@ -120,7 +123,7 @@ def _unpacked(part: bytes) -> SparseRow:
 
 
 def stacked(fingerprint: str, length: int, rows: Sequence[Row]) -> FeatureRows | SparseRows:
-    """Return the rows of several pictures as they travel to the store."""
+    """Return the rows of several pictures as the store takes them."""
     dense = [r for r in rows if not isinstance(r, tuple)]
     if dense:
         return FeatureRows(fingerprint, np.stack(dense))

@@ -1,15 +1,15 @@
-"""Work in this process, without limits: what isolation is measured against, and for tests."""
+"""Work in this process, without limits: for tests, and to measure the cost of isolation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from sightline.compute.tasks import attempt, find_task
-from sightline.contracts import Done, Failed, InTurn, Job, WorkerKind
+from sightline.contracts import Done, Failed, Job, SerialMapper, WorkerKind
 
 
-class InlineCompute(InTurn):
-    """Runs each job where it is; a crash of a decoder is a crash of the program."""
+class InlineCompute(SerialMapper):
+    """Runs each job in this process; a crash of a decoder is a crash of the program."""
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
         """Yield the answers in order."""

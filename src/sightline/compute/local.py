@@ -1,9 +1,9 @@
 """Worker processes on this machine.
 
-Decode workers see files nobody vouches for: little memory, no network, nothing writable, a clock on
-every file. Describe workers see only pictures already made small: more memory, no clock to speak
-of. A worker that dies or hangs is replaced, the file it was at is named, and the files sent after
-it are sent again.
+Decode workers read untrusted files: they have little memory, no network, nothing to write to, and a
+time limit for each file. Describe workers get only scaled-down pictures: they have more memory and
+a generous time limit. A worker that dies or hangs is replaced, the file it was processing is
+reported, and the files sent after it are sent again.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from collections.abc import Iterable, Iterator
 
 from sightline.compute.channel import Closed
 from sightline.compute.process import Ticket, WorkerProcess
-from sightline.contracts import Done, Failed, InTurn, Job, Json, WorkerKind
+from sightline.contracts import Done, Failed, Job, Json, SerialMapper, WorkerKind
 from sightline.errors import ComputeError, ParameterError
 
 MEMORY = {"decode": 1 << 30, "describe": 2 << 30}
 SECONDS = {"decode": 10.0, "describe": 120.0}
-# How far answers may run ahead of the one that is waited for; bounds what is held in memory.
+# How many answers may be ahead of the next one in order; bounds memory.
 _WINDOW = 256
 _TRIES = 2
-_HANDFUL_SECONDS = 0.002
-_OVERSLEPT_SECONDS = 1.0
-# Whoever asks this thread to stop without a signal of its own is heard after so long.
-_TURN_SECONDS = 1.0
+_BATCH_SECONDS = 0.002
+_SUSPENDED_SECONDS = 1.0
+# A request to stop that comes without a signal is noticed after this long.
+_POLL_SECONDS = 1.0
 
 
-class LocalCompute(InTurn):
+class LocalCompute(SerialMapper):
     """A pool of limited worker processes, started when first needed.
 
     Parameters
@@ -51,8 +51,8 @@ class LocalCompute(InTurn):
 
     def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
         """Yield each job's answer, in the order of the jobs."""
-        # Started here and not when the first answer is asked for: the kernel ends a worker with
-        # the thread that started it, and answers may be asked for in a thread of a shorter life.
+        # Started here and not at the first answer: the kernel ends a worker with the thread that
+        # started it, and answers may be read in a thread that ends sooner.
         self.pool(kind, task)
         return _Run(self, task, jobs, kind).answers()
 
@@ -65,7 +65,7 @@ class LocalCompute(InTurn):
         while len(pool) < self.workers and not self._stopped:
             pool.append(WorkerProcess(kind, MEMORY[kind], task))
         if self._stopped:
-            raise ComputeError("The workers were stopped.")
+            raise ComputeError("The workers were stopped. Make another LocalCompute to go on.")
         return pool
 
     def seconds(self, kind: WorkerKind) -> float:
@@ -73,14 +73,14 @@ class LocalCompute(InTurn):
         return self._seconds[kind]
 
     def filtered(self) -> bool:
-        """Return whether the kernel holds decode workers off files, sockets and programs."""
+        """Return whether the kernel keeps decode workers from files, sockets and programs."""
         worker = self.pool("decode", "sightline.pictures.reading:read_picture")[0]
         while not worker.ready:
             worker.receive()
         return worker.filtered
 
     def stop(self) -> None:
-        """Give up whatever is under way, from any thread: its answers end in a `ComputeError`.
+        """Abort what is under way, from any thread: its answers end in a `ComputeError`.
 
         `close` still belongs to the thread that uses the workers.
         """
@@ -103,15 +103,15 @@ class LocalCompute(InTurn):
 
 
 class _Run:
-    """One call of `run`: which jobs wait, which are under way, which answers wait their turn."""
+    """One call of `run`: waiting jobs, jobs under way, and answers that are not next in order."""
 
     def __init__(
         self, compute: LocalCompute, task: str, jobs: Iterable[Job], kind: WorkerKind
     ) -> None:
         self.compute, self.task, self.kind = compute, task, kind
         self.fresh = iter(jobs)
-        self.taken = 0
-        self.again: deque[Ticket] = deque()
+        self.n_taken = 0
+        self.retries: deque[Ticket] = deque()
         self.alone: deque[Ticket] = deque()
         self.alone_under_way = False
         self.answered: dict[int, Done | Failed] = {}
@@ -120,6 +120,7 @@ class _Run:
         self.deaths_at_start = 0
 
     def answers(self) -> Iterator[Done | Failed]:
+        """Yield the answers in the order of the jobs."""
         pool = self.compute.pool(self.kind, self.task)
         self._watch(pool)
         try:
@@ -130,9 +131,9 @@ class _Run:
                     self.next += 1
                 if self.last is not None and self.next == self.last:
                     return
-                self._listen(pool)
+                self._wait(pool)
         finally:
-            # Somebody stopped listening half-way: answers still to come belong to nobody.
+            # If the generator was closed early, nobody takes the answers still to come.
             for worker in [w for w in pool if w.under_way]:
                 pool.remove(worker)
                 worker.end()
@@ -151,55 +152,55 @@ class _Run:
         if self.alone and not self.alone_under_way:
             self.alone_under_way = True
             return self.alone.popleft()
-        if self.again:
-            return self.again.popleft()
-        if self.last is not None or self.taken >= self.next + _WINDOW:
+        if self.retries:
+            return self.retries.popleft()
+        if self.last is not None or self.n_taken >= self.next + _WINDOW:
             return None
         job = next(self.fresh, None)
         if job is None:
-            self.last = self.taken
+            self.last = self.n_taken
             return None
-        self.taken += 1
-        return Ticket(self.taken - 1, job)
+        self.n_taken += 1
+        return Ticket(self.n_taken - 1, job)
 
     def _watch(self, pool: list[WorkerProcess]) -> None:
-        """Wait from now on for the workers there are now."""
+        """Register the current workers with the poll object."""
         self.poll = select.poll()
         self.watched = {w.channel.fileno(): w for w in pool}
         for fd in self.watched:
             self.poll.register(fd, select.POLLIN)
 
-    def _listen(self, pool: list[WorkerProcess]) -> None:
+    def _wait(self, pool: list[WorkerProcess]) -> None:
         limit = self.compute.seconds(self.kind)
         if all(w.is_busy() for w in pool):
-            # Nobody is about to run dry, so take answers by the handful: to wake up for each costs
-            # about as much as the answer itself.
-            time.sleep(_HANDFUL_SECONDS)
-        wait = min(_TURN_SECONDS, max(0.0, min(w.late(limit) for w in pool)))
+            # No worker is about to run out of jobs, so take several answers at a time: waking up
+            # for each costs about as much as the answer itself.
+            time.sleep(_BATCH_SECONDS)
+        wait = min(_POLL_SECONDS, max(0.0, min(w.seconds_left(limit) for w in pool)))
         before = time.monotonic()
         poll, ready = self.poll, self.poll.poll(wait * 1000 + 1)
-        if time.monotonic() - before > wait + _OVERSLEPT_SECONDS:
-            # We were stopped (Ctrl-Z, a sleeping laptop), and so were the workers.
+        if time.monotonic() - before > wait + _SUSPENDED_SECONDS:
+            # This process was suspended (Ctrl-Z, a sleeping laptop), and so were the workers.
             for worker in pool:
-                worker.forgive()
+                worker.restart_clock()
         while ready:
             for fd, _ in ready:
-                self._hear(pool, self.watched[fd])
+                self._receive(pool, self.watched[fd])
                 if self.poll is not poll:
-                    return  # A worker was replaced; its number may be another's now.
+                    return  # A worker was replaced; its descriptor may belong to another one now.
             ready = poll.poll(0)
-        for worker in [w for w in pool if w.late(limit) <= 0]:
+        for worker in [w for w in pool if w.seconds_left(limit) <= 0]:
             self._replace(pool, worker, f"it took longer than {limit:g} seconds", "timeout")
 
-    def _hear(self, pool: list[WorkerProcess], worker: WorkerProcess) -> None:
+    def _receive(self, pool: list[WorkerProcess], worker: WorkerProcess) -> None:
         try:
-            heard = worker.receive()
+            message = worker.receive()
         except (Closed, ValueError, KeyError, RecursionError, ComputeError):
             self._replace(pool, worker, "", "crash")
             return
-        if heard is None:
+        if message is None:
             return
-        ticket, value, blob = heard
+        ticket, value, blob = message
         self.deaths_at_start = 0
         self._settle(ticket, value, blob)
 
@@ -217,7 +218,7 @@ class _Run:
     def _replace(
         self, pool: list[WorkerProcess], worker: WorkerProcess, reason: str, kind: str
     ) -> None:
-        """End a worker, blame the job it was at, and send the others again."""
+        """End a worker, fail or retry its current job, and send its other jobs again."""
         started = worker.ready
         tickets = list(worker.under_way)
         how = worker.end()
@@ -225,32 +226,34 @@ class _Run:
         if not started:
             self.deaths_at_start += 1
             if self.deaths_at_start > 3:
-                raise ComputeError(f"Worker processes die while starting ({how}).")
-            self._again(tickets)
+                raise ComputeError(
+                    f"Worker processes die while starting ({how}). Run: sightline doctor"
+                )
+            self._send_again(tickets)
         elif tickets:
             self._blame(tickets[0], kind, reason or f"it made the decoder die ({how})")
-            self._again(tickets[1:])
+            self._send_again(tickets[1:])
         self._watch(self.compute.pool(self.kind, self.task))
 
     def _blame(self, ticket: Ticket, kind: str, reason: str) -> None:
         if ticket.alone:
             self.alone_under_way = False
         if kind == "crash" and ticket.tries + 1 < _TRIES:
-            # Memory that an earlier file spoilt can kill a worker later: give it a fresh one.
+            # An earlier file may have corrupted the worker's memory: try again in a new worker.
             again = Ticket(ticket.index, ticket.job, ticket.alone, ticket.tries + 1)
-            (self.alone if ticket.alone else self.again).appendleft(again)
+            (self.alone if ticket.alone else self.retries).appendleft(again)
         else:
             self.answered[ticket.index] = Failed(kind, reason)
 
-    def _again(self, tickets: list[Ticket]) -> None:
+    def _send_again(self, tickets: list[Ticket]) -> None:
         for t in reversed(tickets):
             if t.alone:
                 self.alone_under_way = False
                 self.alone.appendleft(t)
             else:
-                self.again.appendleft(t)
+                self.retries.appendleft(t)
 
 
 def _text(value: Json) -> str:
-    """Return what a worker says, without halves of characters, which nothing can store or print."""
+    """Return a worker's text without lone surrogates, which cannot be stored or printed."""
     return str(value).encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""One worker process as we see it: start, send, receive, end."""
+"""The parent's side of one worker process: start, send, receive, end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A job on its way: its place in the order, whether it runs alone, how often it was tried."""
+    """A job that was taken: its position, whether it runs alone, and how often it was tried."""
 
     index: int
     job: Job
@@ -42,7 +42,7 @@ class WorkerProcess:
         args = [kind, str(memory), str(to_worker), str(to_us), str(region_fd), task]
         try:
             self._process = subprocess.Popen(
-                # Without -P, Python files lying in the current folder could be imported and run.
+                # Without -P, Python files in the current folder could be imported and run.
                 [sys.executable, "-P", "-m", "sightline.compute.worker", *args],
                 pass_fds=(to_worker, to_us, region_fd),
                 stdin=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ class WorkerProcess:
         self._region = mmap.mmap(region_fd, REGION_BYTES)
         os.close(region_fd)
         self._fds: tuple[int, ...] = (from_worker, from_us)
-        self.channel = Channel(from_worker, from_us, self._region, ours=True)
+        self.channel = Channel(from_worker, from_us, self._region, is_parent=True)
         self.under_way: deque[Ticket] = deque()
         self.ready = self.filtered = False
         self._since = time.monotonic()
@@ -66,19 +66,19 @@ class WorkerProcess:
         return len(self.under_way) < (DEPTH if self.ready else 2)
 
     def is_alive(self) -> bool:
-        """Return whether the process is there."""
+        """Return whether the process is running."""
         return self._process.poll() is None
 
-    def forgive(self) -> None:
-        """Start the clock of the job it is at anew."""
+    def restart_clock(self) -> None:
+        """Restart the time limit of its current job."""
         self._since = time.monotonic()
 
     def is_busy(self) -> bool:
-        """Return whether it has work for a good while."""
+        """Return whether more than half of its slots are in use."""
         return len(self.under_way) > DEPTH // 2
 
     def send(self, task: str, ticket: Ticket) -> None:
-        """Hand over a job. A worker that has just died is noticed when its answer is awaited."""
+        """Send a job. A worker that has just died is noticed when its answer is awaited."""
         if not self.under_way:
             self._since = time.monotonic()
         self.under_way.append(ticket)
@@ -89,23 +89,26 @@ class WorkerProcess:
             return
 
     def receive(self) -> tuple[Ticket, dict[str, Json], bytes] | None:
-        """Return the next answer, or None for the greeting; raises `Closed` when it has died."""
+        """Return the next answer, or None for the message that it is ready.
+
+        Raises `Closed` if the worker has died.
+        """
         value, blob = self.channel.receive()
         self._since = time.monotonic()
         if not self.ready:
             self.ready, self.filtered = True, bool(value.get("filtered"))
             return None
         if not self.under_way:
-            raise ComputeError("A worker sent an answer nobody asked for.")
+            raise ComputeError("A worker sent an answer without a job.")
         return self.under_way.popleft(), value, blob
 
-    def late(self, limit: float) -> float:
-        """Return how many seconds are left for what it does now; below 0 it is late."""
+    def seconds_left(self, limit: float) -> float:
+        """Return how many seconds the current job has left; negative if its time is over."""
         allowed = limit if self.ready else START_SECONDS
         return self._since + allowed - time.monotonic() if self.under_way else limit
 
     def kill(self) -> None:
-        """End the process at once, from any thread; whoever waits for its answers is told."""
+        """Kill the process, from any thread; `receive` then raises `Closed`."""
         self._process.kill()
 
     def end(self) -> str:

@@ -1,8 +1,8 @@
-"""What a decode worker may not do: take much memory, write files, open sockets, start programs.
+"""Limits of a decode worker: it cannot take much memory, write, open sockets or start programs.
 
-Limits come from the kernel, so that a decoder taken over by a hostile picture is held as well. The
-system-call filter needs Linux on x86-64 or arm64; elsewhere the memory limit alone holds, and
-`sightline doctor` says so.
+The kernel enforces the limits, so that they hold even for a decoder that a hostile picture has
+taken over. The system-call filter needs Linux on x86-64 or arm64; elsewhere only the memory limit
+holds, and `sightline doctor` says so.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def die_with_parent() -> None:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Bound the memory this process can ask for, and leave no core files behind."""
+    """Limit the address space of this process, and write no core files."""
     resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -1,4 +1,4 @@
-"""Finding a task by name and running it so that whatever it raises becomes an answer."""
+"""Finding a task by name, and running it so that any error becomes an answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TaskFunction = Callable[[dict[str, Json], memoryview, bool], Done]
 
 @cache
 def find_task(name: str) -> TaskFunction:
-    """Return the function a task's name stands for.
+    """Return the function of a task's name.
 
     >>> find_task("sightline.pictures.reading:read_words").__name__
     'read_words'
@@ -30,7 +30,7 @@ def find_task(name: str) -> TaskFunction:
 
 
 def attempt(task: TaskFunction, job: Job, alone: bool) -> Done | Failed:
-    """Run a job; only `RunAlone` and what stops the process get out."""
+    """Run a job; only `RunAlone` and exceptions that end the process are raised."""
     try:
         return task(job.args, memoryview(job.blob), alone)
     except RunAlone:
@@ -38,6 +38,6 @@ def attempt(task: TaskFunction, job: Job, alone: bool) -> Done | Failed:
     except MemoryError:
         return Failed("memory", "it needs more memory than a worker may take")
     except Exception as e:
-        # A task meets files made to break decoders, so every kind of exception is an answer.
+        # Files made to break decoders can cause any exception, so every one becomes an answer.
         text = " ".join(str(e).split())[:300] or type(e).__name__
         return Failed(str(getattr(e, "kind", "broken")), text)

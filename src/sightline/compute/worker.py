@@ -1,4 +1,4 @@
-"""The program a worker process runs: say ready, then answer jobs one by one until the pipe ends."""
+"""The program of a worker process: report ready, then answer jobs until the pipe is closed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def main(argv: list[str]) -> None:
     sandbox.die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     region = mmap.mmap(int(region_fd), REGION_BYTES)
-    channel = Channel(int(reader), int(writer), region, ours=False)
-    find_task(first_task)  # Imports happen now, before files are shut off and the clock runs.
+    channel = Channel(int(reader), int(writer), region, is_parent=False)
+    find_task(first_task)  # Import before files become inaccessible and the time limit starts.
     sandbox.limit_memory(int(memory))
     filtered = False
     if kind == "decode":
         sandbox.forbid_writing()
         filtered = sandbox.filter_calls()
     try:
-        # Whoever started it may be gone already, if imports took long.
+        # The parent may have ended while modules were imported.
         channel.send({"ready": True, "filtered": filtered})
         while True:
             _answer(channel)
@@ -50,7 +50,7 @@ def _answer(channel: Channel) -> None:
             channel.send({"value": result.value}, result.blob)
             return
         except ComputeError as e:
-            result = Failed("too-large", f"what it holds is too much to pass on: {e}")
+            result = Failed("too-large", f"its content is too large: {e}")
     channel.send({"failed": result.kind, "reason": result.reason})
 
 

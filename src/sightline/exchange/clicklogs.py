@@ -1,4 +1,4 @@
-"""Click logs of any format that is known, told apart by what their records hold.
+"""Click logs of any format that is known, skipped apart by what their records hold.
 
 Several files are read as one log: queries may lie in one and events in another. Reading takes the
 memory of the lists alone, and nothing in a record can end it.
@@ -28,7 +28,7 @@ class ClickLog:
     """What was read of a log; `formats` names the format of each file, "" if it has none."""
 
     impressions: tuple[Impression, ...]
-    told: SkippedEvents
+    skipped: SkippedEvents
     formats: tuple[str, ...]
     records: int
     clicks: int
@@ -42,7 +42,7 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
     paths : sequence of str
         The files.
     advance : callable, optional
-        Told how many bytes were read.
+        Is called with the number of bytes read.
 
     Raises
     ------
@@ -50,26 +50,26 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
         A file cannot be opened, none holds a record of a known format, or the log says nothing of
         what was shown or nothing of what was clicked.
     """
-    told = SkippedEvents(paths)
-    joining = Joining(told)
+    skipped = SkippedEvents(paths)
+    joining = Joining(skipped)
     formats, n = [], 0
     for i, path in enumerate(paths):
-        found = ""
-        for record in _records(path, i, told, advance):
-            found = _take(record, joining, LogPlace(i, record.line)) or found
+        name = ""
+        for record in _records(path, i, skipped, advance):
+            name = _take(record, joining, LogPlace(i, record.line)) or name
             n += 1
-        formats.append(found)
+        formats.append(name)
     if not any(formats):
-        first = told.named[0] if told.named else "there is no record in it"
+        first = skipped.named[0] if skipped.named else "there is no record in it"
         raise DataError(f"This is no click log: {first}. {_EXPECTED}")
     impressions = tuple(joining.joined())
-    _refuse_half(impressions, joining, told)
-    return ClickLog(impressions, told, tuple(formats), n, joining.n_clicks)
+    _check_complete(impressions, joining, skipped)
+    return ClickLog(impressions, skipped, tuple(formats), n, joining.n_clicks)
 
 
-def _records(path: str, file: int, told: SkippedEvents, advance: Advance) -> Iterator[Record]:
-    def problem(line: int, what: str) -> None:
-        told.skip("record that cannot be read", LogPlace(file, line), what)
+def _records(path: str, file: int, skipped: SkippedEvents, advance: Advance) -> Iterator[Record]:
+    def problem(line: int, text: str) -> None:
+        skipped.skip("record that cannot be read", LogPlace(file, line), text)
 
     return read_records(path, problem, advance)
 
@@ -82,19 +82,21 @@ def _take(record: Record, joining: Joining, place: LogPlace) -> str:
             return str(form.NAME)
     if not ubi.is_bulk_line(body):
         what = f"neither UBI nor Metarank: its names are {', '.join(map(repr, list(body)[:6]))}"
-        joining.told.skip("record of no known kind", place, what)
+        joining.skipped.skip("record of no known kind", place, what)
     return ""
 
 
-def _refuse_half(impressions: Sequence[Impression], joining: Joining, told: SkippedEvents) -> None:
-    """Refuse a log that lacks either half of what makes a click worth something."""
+def _check_complete(
+    impressions: Sequence[Impression], joining: Joining, skipped: SkippedEvents
+) -> None:
+    """Raise if a log has no lists of hits, or no clicks."""
     if not impressions:
-        lost = "; ".join(f"{n} times: {what}" for what, n in told.counts.most_common(3))
+        lost = "; ".join(f"{n} times: {what}" for what, n in skipped.counts.most_common(3))
         raise DataError(
             f"The log has {joining.n_clicks} clicks and no list of what was shown for a query"
             + (f" ({lost})" if lost else "")
-            + ". Clicks alone cannot be learnt from: they do not say what was passed over, nor how "
-            "far down it stood. Export what was shown too: UBI queries with query_response_hit_ids "
+            + ". Clicks alone cannot be learned from: they do not say which hits were not clicked, "
+            "nor their ranks. Export what was shown too: UBI queries with query_response_hit_ids "
             "or impression events with position.ordinal, Metarank ranking events with items and a "
             "field 'query'."
         )

@@ -96,56 +96,56 @@ class _List:
 
 
 class Joining:
-    """Takes records in any order, and gives lists with their clicks."""
+    """Joins records, in any order, to lists with their clicks."""
 
-    def __init__(self, told: SkippedEvents) -> None:
-        self.told = told
+    def __init__(self, skipped: SkippedEvents) -> None:
+        self.skipped = skipped
         self.n_clicks = 0
         self._lists: dict[tuple[str, str], _List] = {}
         self._clicks: dict[tuple[str, str], dict[str, int | None]] = {}
-        # Most names come up in many lists; each is held once.
+        # Most names occur in many lists; each is stored once.
         self._names: dict[str, str] = {}
         self._places = 0
 
     def add_query(
         self, form: str, key: str, query: str, names: Sequence[object], place: LogPlace
     ) -> None:
-        """Take in what was asked for, and the names that were shown, first to last.
+        """Add a query, and the names that were shown, in order.
 
-        A name that cannot be used leaves its place empty: the others stood where they stood.
+        A name that cannot be used leaves its rank empty; the others keep theirs.
         """
-        known = self._lists.get((form, key))
-        if known is not None and known.query is not None:
-            self.told.skip("list given twice", place, f"the list {key!r:.60} was given before")
+        listed = self._lists.get((form, key))
+        if listed is not None and listed.query is not None:
+            self.skipped.skip("list given twice", place, f"the list {key!r:.60} was given before")
             return
         placed = [(n, k) for k, n in enumerate(map(self._name, names[:MAX_SHOWN]), 1) if n]
         if len(placed) < len(names[:MAX_SHOWN]):
-            self.told.skip("name that is no text or number", place)
+            self.skipped.skip("name that is no text or number", place)
         if len(names) > MAX_SHOWN:
-            self.told.skip(f"end of a list longer than {MAX_SHOWN}", place)
+            self.skipped.skip(f"end of a list longer than {MAX_SHOWN}", place)
         first: dict[str, int] = {}
         for name, rank in placed:
             first.setdefault(name, rank)
         if len(first) < len(placed):
-            self.told.skip("picture twice in a list", place)
+            self.skipped.skip("picture twice in a list", place)
         self._count(len(first))
-        at = known.at if known is not None else {}
+        at = listed.at if listed is not None else {}
         self._lists[form, key] = _List(place, query, tuple(first), tuple(first.values()), at)
 
     def saw(self, form: str, key: str, name: object, rank: object, place: LogPlace) -> None:
-        """Take in that one picture was shown, and where."""
-        good = self._name(name)
-        if not good:
-            self.told.skip("name that is no text or number", place)
+        """Add that one picture was shown, and its rank."""
+        picture = self._name(name)
+        if not picture:
+            self.skipped.skip("name that is no text or number", place)
         elif isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= 1_000_000:
-            self.told.skip(
+            self.skipped.skip(
                 "place that is no whole number from 1 on", place,
                 f"a place must be a whole number from 1 on. Got {rank!r:.40}",
             )  # fmt: skip
         else:
             at = self._lists.setdefault((form, key), _List(place)).at
-            if at.setdefault(rank, good) != good:
-                self.told.skip(
+            if at.setdefault(rank, picture) != picture:
+                self.skipped.skip(
                     "place taken twice", place, f"place {rank} of {key!r:.60} has a picture already"
                 )
             self._count(1)
@@ -153,35 +153,35 @@ class Joining:
     def clicked(
         self, form: str, key: str, name: object, place: LogPlace, rank: object = None
     ) -> None:
-        """Take in a click; `rank` is where it says it was, if it does."""
-        good = self._name(name)
-        if not good:
-            self.told.skip("name that is no text or number", place)
+        """Add a click; `rank` is the picture's rank, if the record has it."""
+        picture = self._name(name)
+        if not picture:
+            self.skipped.skip("name that is no text or number", place)
             return
         clicks = self._clicks.setdefault((form, key), {})
-        if good in clicks:
-            self.told.skip("picture clicked again")
+        if picture in clicks:
+            self.skipped.skip("picture clicked again")
             return
-        clicks[good] = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+        clicks[picture] = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
         self.n_clicks += 1
         self._count(1)
 
     def joined(self) -> Iterator[Impression]:
-        """Yield the lists, in the order in which they were first spoken of."""
+        """Yield the lists, in the order of their first records."""
         for key, of in self._lists.items():
             clicks = self._clicks.pop(key, {})
             if of.query is None:
-                self.told.skip("list without a query", of.place)
+                self.skipped.skip("list without a query", of.place)
                 continue
-            ranks, names = _ranked(of, self.told)
+            ranks, names = _ranked(of, self.skipped)
             if not names:
-                self.told.skip("list of nothing", of.place)
+                self.skipped.skip("list of nothing", of.place)
                 continue
             self._not_shown(clicks, ranks, names)
             clicked = tuple(n for n in names if n in clicks)
             yield Impression(of.query, names, ranks, clicked, _key(key, of), of.place.file)
         for clicks in self._clicks.values():
-            self.told.counts["click without a list"] += len(clicks)
+            self.skipped.counts["click without a list"] += len(clicks)
 
     def _not_shown(
         self, clicks: dict[str, int | None], ranks: Sequence[int], names: Sequence[str]
@@ -189,10 +189,10 @@ class Joining:
         at = dict(zip(names, ranks, strict=True))
         for name, rank in clicks.items():
             if name not in at:
-                self.told.skip("click on what was not shown")
+                self.skipped.skip("click on what was not shown")
             elif rank is not None and rank != at[name]:
                 # The list is believed: the same program wrote all of it at once.
-                self.told.skip("click that was counted at another place than the list has it")
+                self.skipped.skip("click that was counted at another place than the list has it")
 
     def _name(self, name: object) -> str:
         if isinstance(name, int) and not isinstance(name, bool):
@@ -211,14 +211,14 @@ class Joining:
             )
 
 
-def _ranked(of: _List, told: SkippedEvents) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _ranked(of: _List, skipped: SkippedEvents) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return what was shown where: by impression events where there are any, else by the list."""
     if not of.at:
         return of.ranks, of.names
     first: dict[str, int] = {}
     for rank in sorted(of.at):
         if first.setdefault(of.at[rank], rank) != rank:
-            told.skip("picture twice in a list", of.place)
+            skipped.skip("picture twice in a list", of.place)
     return tuple(first.values()), tuple(first)
 
 

@@ -38,13 +38,13 @@ def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
 def _ranking(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
     key, items = _id(body.get("id")), body.get("items")
     if not key:
-        joining.told.skip("ranking without id", place)
+        joining.skipped.skip("ranking without id", place)
     elif not isinstance(items, list):
-        joining.told.skip(
+        joining.skipped.skip(
             "items that are no list", place, f"items must be a list. Got {items!r:.60}"
         )
     elif (query := _query(body.get("fields"))) is None:
-        joining.told.skip("ranking without a query", place)
+        joining.skipped.skip("ranking without a query", place)
     else:
         names = [i.get("id") if isinstance(i, dict) else i for i in items]
         joining.add_query(NAME, key, query, names, place)
@@ -53,11 +53,11 @@ def _ranking(body: dict[str, object], joining: Joining, place: LogPlace) -> None
 def _interaction(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
     kind, key = body.get("type"), _id(body.get("ranking"))
     if not isinstance(kind, str):
-        joining.told.skip("interaction without type", place)
+        joining.skipped.skip("interaction without type", place)
     elif kind not in CLICKS:
-        joining.told.skip(f"event {kind!r:.40}")
+        joining.skipped.skip(f"event {kind!r:.40}")
     elif not key:
-        joining.told.skip("click without a list")
+        joining.skipped.skip("click without a list")
     else:
         joining.clicked(NAME, key, body.get("item"), place)
 

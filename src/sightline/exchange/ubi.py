@@ -51,10 +51,10 @@ def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
         key = str(key)
     action = body.get("action_name")
     if action is not None and not isinstance(action, str):
-        joining.told.skip("action that is no text", place)
+        joining.skipped.skip("action that is no text", place)
     elif not isinstance(key, str) or not key:
         reason = "query without query_id" if action is None else "event without query_id"
-        joining.told.skip(reason, place)
+        joining.skipped.skip(reason, place)
     elif action is None:
         _query(body, key, joining, place)
     else:
@@ -64,11 +64,11 @@ def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
 def _query(body: dict[str, object], key: str, joining: Joining, place: LogPlace) -> None:
     query, hits = body.get("user_query"), body.get("query_response_hit_ids", [])
     if not isinstance(query, str):
-        joining.told.skip(
+        joining.skipped.skip(
             "query that is no text", place, f"user_query must be text. Got {query!r:.60}"
         )
     elif not isinstance(hits, list):
-        joining.told.skip(
+        joining.skipped.skip(
             "hits that are no list", place,
             f"query_response_hit_ids must be a list. Got {hits!r:.60}",
         )  # fmt: skip
@@ -87,7 +87,7 @@ def _event(
     elif action == "impression":
         joining.saw(NAME, key, name, rank, place)
     else:
-        joining.told.skip(f"event {action!r:.40}")
+        joining.skipped.skip(f"event {action!r:.40}")
 
 
 def _dict(value: object) -> dict[str, object]:

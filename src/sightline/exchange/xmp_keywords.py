@@ -61,12 +61,12 @@ def levels(word: str) -> Levels:
 
 
 def separated(word: str) -> bool:
-    """Say whether a word holds what parts levels in one of the lists."""
+    """Return whether a word contains a separator of one of the lists."""
     return _SEPARATOR.search(word) is not None
 
 
 def clean(path: Iterable[str]) -> Levels:
-    """Return levels without what no file can hold, and without empty ones."""
+    """Return levels without characters that XML cannot hold, and without empty ones."""
     return tuple(level for part in path if folded(level := writable(part)))
 
 
@@ -76,13 +76,13 @@ def known_paths(lists: Lists) -> dict[str, Levels]:
     >>> known_paths({TAGS_LIST: ["Places/Paris", "b|w"], SUBJECT: ["Paris", "AC/DC"]})
     {'Places/Paris': ('Places', 'Paris'), 'b|w': ('b/w',), 'Paris': ('Paris',), 'AC/DC': ('AC/DC',)}
     """
-    found: dict[str, Levels] = {}
+    paths: dict[str, Levels] = {}
     for name in (*HIERARCHICAL_LISTS, SUBJECT):
         for entry in lists.get(name, ()):
             path = clean(split(entry, name))
-            if len(path) > len(found.get(entry, ())):
-                found[entry] = path
-    return found
+            if len(path) > len(paths.get(entry, ())):
+                paths[entry] = path
+    return paths
 
 
 def missing(
@@ -109,19 +109,19 @@ def missing(
     ... }
     True
     """
-    own, everything = _Keywords(), _Keywords()
+    packet_keywords, all_keywords = _Keywords(), _Keywords()
     for entry, path in known_paths(lists).items():
-        own.add(path, flat=not _in_hierarchy(entry, lists))
+        packet_keywords.add(path, flat=not _in_hierarchy(entry, lists))
         if not refused or set(refused).isdisjoint(labels(entry)):
-            everything.add(path, flat=not _in_hierarchy(entry, lists))
-    wanted = [path for path in map(clean, keywords) if path]
-    for path in wanted:
-        everything.add(path, flat=len(path) == 1)
-    tree = everything.tree()
+            all_keywords.add(path, flat=not _in_hierarchy(entry, lists))
+    new_keywords = [path for path in map(clean, keywords) if path]
+    for path in new_keywords:
+        all_keywords.add(path, flat=len(path) == 1)
+    tree = all_keywords.tree()
     added = {name: _lacking(tree, lists.get(name, ()), name) for name in (TAGS_LIST, HIERARCHICAL)}
-    added[SUBJECT] = _lacking_subjects(everything, own, lists.get(SUBJECT, ()))
+    added[SUBJECT] = _lacking_subjects(all_keywords, packet_keywords, lists.get(SUBJECT, ()))
     changed = {_key(p)[-1]: p[-1] for paths in added.values() for p in paths}
-    fresh = {_key(p)[-1] for p in wanted if not own.has(p)}
+    fresh = {_key(p)[-1] for p in new_keywords if not packet_keywords.has(p)}
     return MissingKeywords(
         {name: tuple(joined(p, name) for p in paths) for name, paths in added.items() if paths},
         tuple(word for key, word in changed.items() if key in fresh),
@@ -172,26 +172,26 @@ class _Keywords:
 
 
 def _lacking(tree: Iterable[Levels], entries: Sequence[str], name: str) -> list[Levels]:
-    there = {_key(clean(split(entry, name))) for entry in entries}
-    inside = {level for key in there for level in key}
+    existing = {_key(clean(split(entry, name))) for entry in entries}
+    inside = {level for key in existing for level in key}
     return [
         path for path in tree
-        if (key := _key(path)) not in there and not (len(key) == 1 and key[0] in inside)
+        if (key := _key(path)) not in existing and not (len(key) == 1 and key[0] in inside)
     ]  # fmt: skip
 
 
 def _lacking_subjects(
-    everything: _Keywords, own: _Keywords, entries: Sequence[str]
+    all_keywords: _Keywords, packet_keywords: _Keywords, entries: Sequence[str]
 ) -> list[Levels]:
-    there = {_key((entry,))[0] for entry in entries}
-    words = {key[-1]: path[-1] for key, path in everything.paths.items()}
-    for key, word in everything.flat.items():
+    existing = {_key((entry,))[0] for entry in entries}
+    words = {key[-1]: path[-1] for key, path in all_keywords.paths.items()}
+    for key, word in all_keywords.flat.items():
         # A flat word that is a level of a hierarchy of the packet is there.
-        if key not in own.inside() and not everything.spells_path(word):
+        if key not in packet_keywords.inside() and not all_keywords.spells_path(word):
             words.setdefault(key, word)
-    return [(word,) for key, word in words.items() if key not in there]
+    return [(word,) for key, word in words.items() if key not in existing]
 
 
 def _key(path: Levels) -> _Key:
-    """Return the form in which keywords are the same, whichever separator stands in a name."""
+    """Return the form in which keywords are compared, whichever separator is in a name."""
     return tuple(folded(level.replace("|", "/")) for level in path)

@@ -85,12 +85,12 @@ class Merged:
 
 
 def made_here(packet: bytes) -> bool:
-    """Say whether a packet is one that was made of `EMPTY`, and that no program wrote anew."""
+    """Return whether a packet was made from `EMPTY`, and not rewritten by another program."""
     return _TOOLKIT.search(packet[:1000]) is not None
 
 
 def merged(packet: bytes, new: Additions) -> Merged:
-    """Put words, text and regions into a packet, those that it does not have.
+    """Add words, text and regions to a packet, as far as it lacks them.
 
     Parameters
     ----------
@@ -116,17 +116,19 @@ def merged(packet: bytes, new: Additions) -> Merged:
     mark, codec, text, plain_ascii = _text(packet)
     begin, end = text.find(b"<"), text.rfind(b">") + 1
     body = text[max(begin, 0) : end]
-    found = offsets_in(body)
-    if found.rdf is None:
+    offsets = offsets_in(body)
+    if offsets.rdf is None:
         raise DataError("there is no rdf:RDF in it, so it is not XMP")
-    lacking = _lacking(packet, found, new)
-    captioned = bool(writable(new.caption)) and not found.captioned
-    regions = _new_regions(found, new)
+    lacking = _lacking(packet, offsets, new)
+    captioned = bool(writable(new.caption)) and not offsets.captioned
+    regions = _new_regions(offsets, new)
     outcome = Merged(packet, lacking.words, len(regions), captioned, lacking.completed)
     if not outcome:
         return outcome
     caption = new.caption if captioned else ""
-    changes = _changes(body, found, lacking, replace(new, caption=caption, regions=tuple(regions)))
+    changes = _changes(
+        body, offsets, lacking, replace(new, caption=caption, regions=tuple(regions))
+    )
     changed = _spliced(body, changes, plain_ascii)
     offsets_in(changed)
     whole = text[: max(begin, 0)] + changed + text[end:]
@@ -143,42 +145,42 @@ def _text(packet: bytes) -> tuple[bytes, str, bytes, bool]:
     except UnicodeError as e:
         raise DataError(f"it is not {codec.upper()} ({e.__class__.__name__})") from e
     declared = _DECLARED.match(text)
-    said = declared[1].decode("utf-8", "replace").lower() if declared else codec
+    encoding = declared[1].decode("utf-8", "replace").lower() if declared else codec
     allowed = ("utf-8", "utf8", *_ASCII) if codec == "utf-8" else ("utf-16", codec)
-    if said not in allowed:
-        raise DataError(f"it declares the encoding {said!r:.40}; UTF-8 and UTF-16 are written")
+    if encoding not in allowed:
+        raise DataError(f"it declares the encoding {encoding!r:.40}; UTF-8 and UTF-16 are written")
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
         raise DataError("it declares a document type or entities, which no XMP has")
-    return mark, codec, text, said in _ASCII
+    return mark, codec, text, encoding in _ASCII
 
 
-def _lacking(packet: bytes, found: Offsets, new: Additions) -> MissingKeywords:
+def _lacking(packet: bytes, offsets: Offsets, new: Additions) -> MissingKeywords:
     """Return what the keyword lists lack; nothing where no words are given."""
     if not new.words and not new.complete:
         return MissingKeywords()
     given = [levels(word) if isinstance(word, str) else word for word in new.words]
     lacking = missing(read_keywords(packet), given, new.refused)
     for name in lacking.entries:
-        there = found.properties.get(name)
-        text = there is not None and name not in found.lists and not there.plain
-        if name in found.attributes or text:
+        element = offsets.properties.get(name)
+        text = element is not None and name not in offsets.lists and not element.plain
+        if name in offsets.attributes or text:
             raise DataError(f"its {name} is no list of words")
     return lacking
 
 
-def _new_regions(found: Offsets, new: Additions) -> list[Region]:
+def _new_regions(offsets: Offsets, new: Additions) -> list[Region]:
     # Regions in another form than programs write are not added to.
-    if found.regions is not None and found.region_list is None:
+    if offsets.regions is not None and offsets.region_list is None:
         return []
     named = {folded(r.name): Region(writable(r.name), r.box) for r in reversed(new.regions)}
-    return [r for key, r in reversed(named.items()) if r.name and key not in found.named]
+    return [r for key, r in reversed(named.items()) if r.name and key not in offsets.named]
 
 
 _Change = tuple[int, int, str]
 
 
 def _changes(
-    body: bytes, found: Offsets, lacking: MissingKeywords, new: Additions
+    body: bytes, offsets: Offsets, lacking: MissingKeywords, new: Additions
 ) -> list[_Change]:
     inserted: list[tuple[Element, list[Node]]] = []
     properties: list[Node] = []
@@ -187,23 +189,23 @@ def _changes(
         properties.append(Node("dc:description", parts=(Node("rdf:Alt", parts=(entry,)),)))
     for name, entries in lacking.entries.items():
         keywords = listed(name, WRITTEN[name], entries)
-        if name in found.lists:
-            inserted.append((found.lists[name], list(keywords.parts[0].parts)))
-        elif name in found.properties:
-            inserted.append((found.properties[name], list(keywords.parts)))
+        if name in offsets.lists:
+            inserted.append((offsets.lists[name], list(keywords.parts[0].parts)))
+        elif name in offsets.properties:
+            inserted.append((offsets.properties[name], list(keywords.parts)))
         else:
             properties.append(keywords)
     if new.regions:
-        if found.region_list is not None:
+        if offsets.region_list is not None:
             nodes = [region_node(r, new.frame.orientation) for r in new.regions]
-            inserted.append((found.region_list, nodes))
+            inserted.append((offsets.region_list, nodes))
         else:
             properties.append(regions_node(new.regions, new.frame))
-    if properties and found.description is not None:
-        inserted.append((found.description, properties))
-    elif properties and found.rdf is not None:
-        whole = Node("rdf:Description", {"rdf:about": ""}, tuple(properties))
-        inserted.append((found.rdf, [whole]))
+    if properties and offsets.description is not None:
+        inserted.append((offsets.description, properties))
+    elif properties and offsets.rdf is not None:
+        description = Node("rdf:Description", {"rdf:about": ""}, tuple(properties))
+        inserted.append((offsets.rdf, [description]))
     return [_change(body, element, nodes) for element, nodes in inserted]
 
 

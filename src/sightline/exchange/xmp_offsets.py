@@ -67,7 +67,7 @@ def offsets_in(packet: bytes) -> Offsets:
         walk.parse(packet)
     except expat.ExpatError as e:
         raise DataError(f"it is not well-formed XML ({e})") from e
-    return walk.found
+    return walk.offsets
 
 
 def inside(packet: bytes, element: Element, text: bytes) -> tuple[int, int, bytes]:
@@ -93,7 +93,7 @@ class _Walk:
     """Goes through a packet once."""
 
     def __init__(self) -> None:
-        self.found = Offsets()
+        self.offsets = Offsets()
         self._prefixes = Prefixes()
         self._path: list[str] = []
         self._open: list[Element | None] = []
@@ -105,7 +105,7 @@ class _Walk:
     def parse(self, packet: bytes) -> None:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._said
+        self._parser.CharacterDataHandler = self._add_text
         self._parser.Parse(packet, True)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -117,12 +117,12 @@ class _Walk:
         keys = {self._prefixes.key(a) for a in attributes if not a.startswith("xmlns")}
         self._open.append(self._element(name, key, not keys))
         if self._path[-2:] == DESCRIPTION:
-            self.found.attributes |= keys.intersection(KEYWORD_LISTS)
-            self.found.captioned |= "dc:description" in keys
+            self.offsets.attributes |= keys.intersection(KEYWORD_LISTS)
+            self.offsets.captioned |= "dc:description" in keys
         self._regions += key == "mwg-rs:Regions"
         if self._regions:
             named = (v for a, v in attributes.items() if self._prefixes.key(a) == "mwg-rs:Name")
-            self.found.named.update(map(folded, named))
+            self.offsets.named.update(map(folded, named))
             self._name = [] if key == "mwg-rs:Name" else self._name
 
     def _element(self, name: str, key: str, plain: bool) -> Element | None:
@@ -133,40 +133,40 @@ class _Walk:
         at, usual = self._parser.CurrentByteIndex, self._prefixes.usual()
         element = Element(name, at, self._rdf[-1], usual, plain)
         if place is not None:
-            setattr(self.found, place, element)
+            setattr(self.offsets, place, element)
         elif known is not None:
             known[0][known[1]] = element
         return element
 
     def _known(self, key: str) -> tuple[dict[str, Element], str] | None:
-        """Say where a keyword list, or the list in it, is noted; only the first of each is."""
-        found, path = self.found, self._path
-        if path[-3:-1] == DESCRIPTION and key in KEYWORD_LISTS and key not in found.properties:
-            return found.properties, key
+        """Return where to record a keyword list, or the list in it; only the first of each is."""
+        offsets, path = self.offsets, self._path
+        if path[-3:-1] == DESCRIPTION and key in KEYWORD_LISTS and key not in offsets.properties:
+            return offsets.properties, key
         if key in LISTS and self._open and self._open[-1] is not None:
             name = path[-2]
-            if found.properties.get(name) is self._open[-1] and name not in found.lists:
-                return found.lists, name
+            if offsets.properties.get(name) is self._open[-1] and name not in offsets.lists:
+                return offsets.lists, name
         return None
 
     def _place(self, key: str) -> str | None:
-        """Say which other place an element is; only the first of each counts."""
-        found, path = self.found, self._path
-        if key == "rdf:RDF" and found.rdf is None:
+        """Return the attribute that records an element, if any; only the first of each is."""
+        offsets, path = self.offsets, self._path
+        if key == "rdf:RDF" and offsets.rdf is None:
             return "rdf"
-        if path[-2:] == DESCRIPTION and found.description is None:
+        if path[-2:] == DESCRIPTION and offsets.description is None:
             return "description"
         if path[-3:-1] == DESCRIPTION:
-            if key == "mwg-rs:Regions" and found.regions is None:
+            if key == "mwg-rs:Regions" and offsets.regions is None:
                 return "regions"
-            found.captioned |= key == "dc:description"
+            offsets.captioned |= key == "dc:description"
         if key not in LISTS or not self._open:
             return None
-        if path[-2] == "mwg-rs:RegionList" and self._regions and found.region_list is None:
+        if path[-2] == "mwg-rs:RegionList" and self._regions and offsets.region_list is None:
             return "region_list"
         return None
 
-    def _said(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         element = self._open[-1] if self._open else None
         if element is not None and text.strip():
             element.plain = False
@@ -180,7 +180,7 @@ class _Walk:
             element.end = self._parser.CurrentByteIndex
         key = self._path.pop()
         if key == "mwg-rs:Name" and self._name is not None:
-            self.found.named.add(folded("".join(self._name)))
+            self.offsets.named.add(folded("".join(self._name)))
             self._name = None
         self._regions -= key == "mwg-rs:Regions"
         self._rdf.pop()

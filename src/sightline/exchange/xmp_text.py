@@ -25,14 +25,16 @@ def listed(name: str, kind: str, words: tuple[str, ...]) -> Node:
     return Node(name, parts=(Node(kind, parts=entries),))
 
 
-def written(node: Node, known: frozenset[str], indent: str | None, rdf: str = "rdf:") -> str:
+def written(
+    node: Node, declared_prefixes: frozenset[str], indent: str | None, rdf: str = "rdf:"
+) -> str:
     """Return an element as text.
 
     Parameters
     ----------
     node : Node
         What to write.
-    known : frozenset
+    declared_prefixes : frozenset
         Prefixes that have their usual meaning where it is put; others are declared in it.
     indent : str or None
         What stands before each line; None writes everything in one line.
@@ -44,7 +46,7 @@ def written(node: Node, known: frozenset[str], indent: str | None, rdf: str = "r
     >>> written(Node("rdf:li", text="a<b"), frozenset(["rdf"]), None)
     '<rdf:li>a&lt;b</rdf:li>'
     """
-    missing = {p: ADDRESSES[p] for p in sorted(_prefixes(node) - known)}
+    missing = {p: ADDRESSES[p] for p in sorted(_prefixes(node) - declared_prefixes)}
     declared = {f"xmlns:{p}": address for p, address in missing.items()}
     return "".join(_pieces(node, declared, indent, rdf))
 
@@ -52,22 +54,22 @@ def written(node: Node, known: frozenset[str], indent: str | None, rdf: str = "r
 def _prefixes(node: Node) -> set[str]:
     """Return the prefixes that must be known; elements of RDF have the one that is there."""
     names = [*node.attributes, *([] if node.name.startswith("rdf:") else [node.name])]
-    found = {name.partition(":")[0] for name in names}
-    return found.union(*(_prefixes(p) for p in node.parts)) - {"xml"}
+    prefixes = {name.partition(":")[0] for name in names}
+    return prefixes.union(*(_prefixes(p) for p in node.parts)) - {"xml"}
 
 
 def _pieces(node: Node, declared: Mapping[str, str], indent: str | None, rdf: str) -> Iterator[str]:
     name = rdf + node.name[4:] if node.name.startswith("rdf:") else node.name
     attributes = {**declared, **node.attributes}
-    said = "".join(f" {a}={quoteattr(v)}" for a, v in attributes.items())
+    attribute_text = "".join(f" {a}={quoteattr(v)}" for a, v in attributes.items())
     start = "" if indent is None else indent
     if node.parts:
         inner = None if indent is None else indent + " "
-        yield f"{start}<{name}{said}>"
+        yield f"{start}<{name}{attribute_text}>"
         for part in node.parts:
             yield from _pieces(part, {}, inner, rdf)
         yield f"{start}</{name}>"
     elif node.text:
-        yield f"{start}<{name}{said}>{escape(node.text)}</{name}>"
+        yield f"{start}<{name}{attribute_text}>{escape(node.text)}</{name}>"
     else:
-        yield f"{start}<{name}{said}/>"
+        yield f"{start}<{name}{attribute_text}/>"

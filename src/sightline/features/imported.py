@@ -37,6 +37,7 @@ from sightline.errors import DataError, ParameterError, SightlineError
 from sightline.features._key_columns import Keys
 from sightline.features._vector_files import READERS, Table, named
 from sightline.records import shown
+from sightline.vectors import Fingerprint
 
 MAX_LIST_BYTES = 512 << 20
 
@@ -188,7 +189,7 @@ def _fitting(path: Path, table: Table) -> tuple[Keys, ...]:
 def fingerprint(name: str, sha256: str, length: int, column: str = "") -> str:
     """Return the name under which rows of a file are kept: they fit only an equal one."""
     about = json.dumps([name, sha256, length, *([column] if column else [])])
-    return f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+    return str(Fingerprint(name, hashlib.sha256(about.encode()).hexdigest()[:12]))
 
 
 def _safe_name(path: Path) -> str:

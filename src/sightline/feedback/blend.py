@@ -38,7 +38,7 @@ import numpy as np
 from sightline._typing import Bools, Doubles, Floats, Ints
 from sightline.contracts import Estimator, FeedbackLearner
 from sightline.errors import NotFittedError, UsageError
-from sightline.feedback.held_out import HeldOut, score_held_out
+from sightline.feedback.held_out import HeldOutScores, score_held_out
 from sightline.feedback.label_noise import mislabel_probabilities
 from sightline.feedback.learner import finite_rows, finite_scores, judgements, weights, whole_number
 from sightline.feedback.passive_aggressive import PassiveAggressive
@@ -331,7 +331,7 @@ class Blend(Estimator):
             return None if self.query_ is None else np.asarray(rows @ self.query_, np.float64)
         return finite_scores(given, "untouched", "Blend", len(rows))
 
-    def _held_out(self, rows: Floats, relevant: Bools, before: Doubles | None) -> HeldOut:
+    def _held_out(self, rows: Floats, relevant: Bools, before: Doubles | None) -> HeldOutScores:
         """Return scores of judged pictures by learners that have not seen them."""
         background = ranked = rows[:0]
         if self._background is not None and self._plenty:
@@ -346,7 +346,7 @@ class Blend(Estimator):
             return np.zeros(len(rows), dtype=bool)
         return np.asarray((rows == self.query_.astype(np.float32)).all(axis=1))
 
-    def _choose(self, out: HeldOut, rows: Floats, before: Doubles, stands: Ints) -> None:
+    def _choose(self, out: HeldOutScores, rows: Floats, before: Doubles, stands: Ints) -> None:
         """Take the weight that orders pictures best while the judged ones are left out."""
         on, scores = self._with_judged(rows, before)
         learnt, untouched = Scale.of(self._learner.decision_function(on)), Scale.of(scores)

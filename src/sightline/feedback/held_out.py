@@ -12,8 +12,8 @@ from sightline._typing import Bools, Doubles, Floats
 from sightline.feedback.scale import Scale
 
 
-class HeldOut(NamedTuple):
-    """Scores by learners that were not given the judgements in question.
+class HeldOutScores(NamedTuple):
+    """Scores of pictures by learners that were fitted without their judgements.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ def score_held_out(
     n_folds: int,
     background: Floats,
     ranked: Floats,
-) -> HeldOut:
+) -> HeldOutScores:
     """Score judged pictures fold by fold.
 
     Parameters
@@ -74,8 +74,8 @@ def score_held_out(
         judged[out] = scale(own)
         behind, total = behind + scale(theirs), total + scale(some)
     if not len(ranked):
-        return HeldOut(Scale.of(judged)(judged), doubted, np.zeros(0))
-    return HeldOut(judged, doubted, Scale.of(total)(behind))
+        return HeldOutScores(Scale.of(judged)(judged), doubted, np.zeros(0))
+    return HeldOutScores(judged, doubted, Scale.of(total)(behind))
 
 
 def _folds(relevant: Bools, n: int) -> NDArray[np.int64]:

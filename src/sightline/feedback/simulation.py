@@ -53,13 +53,13 @@ class SimulatedUser:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
+class FeedbackRound:
     """A ranking that was shown.
 
     Attributes
     ----------
     number : int
-        0 is the untouched one.
+        0 is the untrained order.
     scores : ndarray of float64
         Of all pictures.
     shown : ndarray of int64
@@ -82,7 +82,7 @@ def simulate(
     n_rounds: int = 9,
     n_shown: int = 20,
     from_query: bool = True,
-) -> Iterator[Round]:
+) -> Iterator[FeedbackRound]:
     """Yield the rankings of a session, the untouched one first.
 
     Parameters
@@ -119,5 +119,5 @@ def simulate(
             scores = scores if stands is None else placed(scores, judged, stands)
         order = np.argsort(-scores, kind="stable")
         shown = order[order != query][:n_shown]
-        yield Round(number_of, scores, shown, judged)
+        yield FeedbackRound(number_of, scores, shown, judged)
         judged = np.append(judged, shown[~np.isin(shown, judged)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sightline._njit_fast import njit
-from sightline._typing import Doubles, Floats, Ints
+from sightline._typing import Bools, Doubles, Floats, Ints
 
 _FEW = 24
 
@@ -36,7 +36,7 @@ def first_nan(scores: Floats) -> int:
 
 
 @njit(cache=True, nogil=True)
-def count_ahead(scores: Floats, picture: int, n: int) -> int:
+def count_ahead(scores: Floats | Doubles, picture: int, n: int) -> int:
     """Return how many pictures stand before one: of a higher score, or equal and earlier."""
     s = scores[picture]
     ahead = 0
@@ -60,14 +60,67 @@ def ranks_among_listed(scores: Floats, fit: Ints, negative: Ints, positions: Int
 
 
 @njit(cache=True, nogil=True)
-def ranks_of_many(scores: Floats, fit: Ints, positions: Ints) -> None:
-    """Write the ranks of many relevant pictures: one stable sort, instead of a count for each."""
-    order = np.argsort(-scores, kind="mergesort")
-    rank = np.empty(len(scores), dtype=np.int64)
-    for i in range(len(order)):
-        rank[order[i]] = i
-    for i in range(len(fit)):
-        positions[i] = rank[fit[i]]
+def ranks_of_many(scores: Floats | Doubles, fit: Ints, positions: Ints) -> None:
+    """Write the ranks of many relevant pictures, the best first.
+
+    Only these are sorted. Each other picture is counted after the relevant ones that stand before
+    it, which are the first so many.
+    """
+    listed = np.sort(fit)
+    n = len(listed)
+    ordered = listed[np.argsort(-scores[listed], kind="mergesort")]
+    after = np.zeros(n + 1, dtype=np.int64)
+    passed = 0
+    for j in range(len(scores)):
+        if passed < n and listed[passed] == j:
+            passed += 1
+            continue
+        low, high = 0, n
+        while low < high:
+            middle = (low + high) >> 1
+            p = ordered[middle]
+            if scores[p] > scores[j] or (scores[p] == scores[j] and p < j):
+                low = middle + 1
+            else:
+                high = middle
+        after[low] += 1
+    ahead = 0
+    for r in range(n):
+        ahead += after[r]
+        positions[r] = r + ahead
+
+
+@njit(cache=True, nogil=True)
+def ranks_of(scores: Floats | Doubles, fit: Ints, positions: Ints) -> None:
+    """Write the 0-based ranks of the relevant pictures among all, ascending."""
+    if len(fit) > _FEW:
+        ranks_of_many(scores, fit, positions)
+        return
+    for r in range(len(fit)):
+        positions[r] = count_ahead(scores, fit[r], len(scores))
+    positions.sort()
+
+
+@njit(cache=True, nogil=True)
+def average_precision(positions: Ints) -> float:
+    """Return the AvgP of a list, from the ascending 0-based ranks of its relevant pictures."""
+    total = 0.0
+    for r in range(len(positions)):
+        total += (r + 1) / (positions[r] + 1)
+    return total / len(positions)
+
+
+@njit(cache=True, nogil=True)
+def measure_lists(scores: Floats | Doubles, relevant: Bools, start: Ints, average: Doubles) -> None:
+    """Write the AvgP of lists of different lengths; NaN where nothing is relevant."""
+    for i in range(len(average)):
+        fit = np.flatnonzero(relevant[start[i] : start[i + 1]])
+        if len(fit) == 0:
+            average[i] = np.nan
+            continue
+        positions = np.empty(len(fit), dtype=np.int64)
+        ranks_of(scores[start[i] : start[i + 1]], fit, positions)
+        average[i] = average_precision(positions)
 
 
 @njit(cache=True, nogil=True)
@@ -87,15 +140,11 @@ def measure_rows(
         if len(negative_start):
             listed = negative[negative_start[q] : negative_start[q + 1]]
             ranks_among_listed(scores[i], relevant, listed, places)
-        elif n <= _FEW:
-            for r in range(n):
-                places[r] = count_ahead(scores[i], relevant[r], scores.shape[1])
+            places.sort()
         else:
-            ranks_of_many(scores[i], relevant, places)
-        places.sort()
-        total, in_k, in_n = 0.0, 0, 0
+            ranks_of(scores[i], relevant, places)
+        in_k, in_n = 0, 0
         for r in range(n):
-            total += (r + 1) / (places[r] + 1)
             in_k += places[r] < k
             in_n += places[r] < n
-        average[q], precision[q], even[q] = total / n, in_k / k, in_n / n
+        average[q], precision[q], even[q] = average_precision(places), in_k / k, in_n / n

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline._typing import Floats, Ints
+from sightline._typing import Doubles, Floats, Ints
 from sightline.errors import DataError, ParameterError
 from sightline.measures import _many_fast
 from sightline.records import QuerySet
@@ -111,6 +111,32 @@ def average_precisions(
     measured = _empty(len(queries))
     _measure(table, queries, others, 0, k, measured)
     return measured
+
+
+def average_precisions_of_lists(scores: ArrayLike, relevant: ArrayLike, start: Ints) -> Doubles:
+    """Return the AvgP of lists of different lengths; NaN where nothing is relevant.
+
+    Parameters
+    ----------
+    scores : array-like
+        Of all lists, one after the other; those of list i from `start[i]` to `start[i + 1]`.
+    relevant : array-like of bool
+        Whether each picture is.
+    start : ndarray of int64
+        Where each list begins, and where the last one ends.
+
+    Examples
+    --------
+    >>> scores, start = [3.0, 1.0, 2.0, 5.0, 5.0], np.array([0, 3, 5])
+    >>> average_precisions_of_lists(scores, [0, 1, 1, 0, 1], start).round(3)
+    array([0.583, 0.5  ])
+    """
+    values = np.ascontiguousarray(scores)
+    if np.isnan(values).any():
+        raise DataError("A score is not a number, so pictures cannot be ranked.")
+    found = np.empty(len(start) - 1)
+    _many_fast.measure_lists(values, np.asarray(relevant, dtype=bool), start, found)
+    return found
 
 
 def query_scores(

@@ -18,7 +18,7 @@ _UTF8 = b"\x1b%G"
 
 
 def read_iptc(data: bytes) -> EmbeddedMetadata:
-    r"""Read the IPTC fields of a block; what cannot be read says nothing.
+    r"""Read the IPTC fields of a block; what cannot be read counts as absent.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _records(data: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
         key = (data[at + 1], data[at + 2])
         size = int.from_bytes(data[at + 3 : at + 5], "big")
         at += 5
-        # The high bit says that the rest counts the bytes of the real size.
+        # With the high bit set, the other bits are the length of the size that follows.
         if size & 0x8000:
             width = size & 0x7FFF
             size = int.from_bytes(data[at : at + min(width, 8)], "big")

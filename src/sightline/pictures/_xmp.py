@@ -1,4 +1,4 @@
-"""Words and dates in an XMP packet, embedded in a picture or lying beside it.
+"""Words and dates in an XMP packet, embedded in a picture or in a sidecar.
 
 The packet is read by expat without its namespace processing, and prefixes are resolved by
 `xmp_names`. Expat copies a namespace address once for every attribute that uses it, so one packet
@@ -19,8 +19,8 @@ MAX_BYTES = 1 << 20
 
 _TEXTS = ("dc:title", "dc:description")
 _DATES = ("photoshop:DateCreated", "exif:DateTimeOriginal")
-_Found = dict[str, list[tuple[str, str]]]
-_WANTED = frozenset(KEYWORD_LISTS + _TEXTS + _DATES)
+_Values = dict[str, list[tuple[str, str]]]
+_KNOWN = frozenset(KEYWORD_LISTS + _TEXTS + _DATES)
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -45,7 +45,7 @@ _BOILERPLATE = frozenset(
 
 
 class EmbeddedMetadata(NamedTuple):
-    """What one block of metadata says: labels, running text, dates as they are written."""
+    """The content of one block of metadata: labels, running text, dates as they are written."""
 
     labels: tuple[str, ...] = ()
     text: str = ""
@@ -81,12 +81,12 @@ def running(texts: list[str]) -> str:
     >>> running(["SONY DSC", "Snow", "Snow", "on trees"])
     'Snow\non trees'
     """
-    kept = (text for text in texts if " ".join(text.casefold().split()) not in _BOILERPLATE)
-    return "\n".join(dict.fromkeys(text for text in kept if text))
+    own_texts = (text for text in texts if " ".join(text.casefold().split()) not in _BOILERPLATE)
+    return "\n".join(dict.fromkeys(text for text in own_texts if text))
 
 
 def read_xmp(data: bytes) -> EmbeddedMetadata:
-    """Read an XMP packet; one that is too large, malformed or declares entities says nothing.
+    """Read an XMP packet; one that is too large, malformed or declares entities counts as empty.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_keywords(data: bytes) -> dict[str, tuple[str, ...]]:
     return _keywords(_properties(data))
 
 
-def _keywords(properties: _Found) -> dict[str, tuple[str, ...]]:
+def _keywords(properties: _Values) -> dict[str, tuple[str, ...]]:
     return {
         key: tuple(entry for _, entry in properties[key])
         for key in KEYWORD_LISTS
@@ -120,8 +120,8 @@ def _keywords(properties: _Found) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _properties(data: bytes) -> _Found:
-    """Return the values of the wanted properties, each with its language."""
+def _properties(data: bytes) -> _Values:
+    """Return the values of the known properties, each with its language."""
     if not 0 < len(data) <= MAX_BYTES:
         return {}
     text = decoded(data)
@@ -133,7 +133,7 @@ def _properties(data: bytes) -> _Found:
         packet.parse(text)
     except expat.ExpatError:
         return {}
-    return packet.found
+    return packet.values
 
 
 def _preferred(alternatives: list[tuple[str, str]]) -> str:
@@ -142,10 +142,10 @@ def _preferred(alternatives: list[tuple[str, str]]) -> str:
 
 
 class _Packet:
-    """Collects (language, value) pairs for every wanted property of the described picture."""
+    """Collects (language, value) pairs for every known property of the picture."""
 
     def __init__(self) -> None:
-        self.found: _Found = {}
+        self.values: _Values = {}
         self._prefixes = Prefixes()
         self._path: list[str] = []
         self._property = ""
@@ -155,11 +155,12 @@ class _Packet:
         self._pieces: list[str] = []
 
     def parse(self, text: str) -> None:
+        """Read a packet; raises `ExpatError` if it is malformed."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._pieces_of
+        parser.CharacterDataHandler = self._add_text
         # Given as text, the packet is UTF-8 to expat whatever encoding it declares, so nothing
         # can hide from the check for entities.
         parser.Parse(text, True)
@@ -177,8 +178,8 @@ class _Packet:
         elif key == "rdf:Description" and path[-2:] == DESCRIPTION:
             for attribute, value in attributes.items():
                 if ":" in attribute:
-                    self._keep(self._prefixes.key(attribute), "", value)
-        elif key in _WANTED and path[-3:-1] == DESCRIPTION:
+                    self._add(self._prefixes.key(attribute), "", value)
+        elif key in _KNOWN and path[-3:-1] == DESCRIPTION:
             self._property, self._depth = key, len(path)
             self._listed, self._pieces = False, []
 
@@ -186,18 +187,18 @@ class _Packet:
         path = self._path
         if self._property:
             if len(path) == self._depth + 2 and path[-1] == "rdf:li" and path[-2] in LISTS:
-                self._keep(self._property, self._language, "".join(self._pieces))
+                self._add(self._property, self._language, "".join(self._pieces))
             elif len(path) == self._depth:
                 if not self._listed:
-                    self._keep(self._property, "", "".join(self._pieces))
+                    self._add(self._property, "", "".join(self._pieces))
                 self._property = ""
         path.pop()
         self._prefixes.leave()
 
-    def _pieces_of(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if self._property:
             self._pieces.append(text)
 
-    def _keep(self, key: str, language: str, value: str) -> None:
-        if key in _WANTED and (value := plain(value)):
-            self.found.setdefault(key, []).append((language, value))
+    def _add(self, key: str, language: str, value: str) -> None:
+        if key in _KNOWN and (value := plain(value)):
+            self.values.setdefault(key, []).append((language, value))

@@ -1,7 +1,6 @@
-"""Words people keep beside their pictures: a text or XMP file for one picture.
+"""Words that people keep beside a picture, in a text or XMP file.
 
-Nothing here opens a picture. Words stay as they were written: separate labels as labels, running
-text as text.
+Nothing here opens a picture. Words stay as they were written: tags as tags, running text as text.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ MAX_SIDECAR = 1 << 20
 
 
 def sidecar_names(picture_name: bytes) -> tuple[bytes, ...]:
-    """Return the names under which the words of a picture may lie beside it, preferred first.
+    """Return the possible names of a picture's sidecars, preferred first.
 
     >>> sidecar_names(b"a.jpg")[:4]
     (b'a.jpg.xmp', b'a.jpg.XMP', b'a.xmp', b'a.XMP')
@@ -60,6 +59,6 @@ def read_sidecar(path: bytes, data: bytes) -> Tags:
             "Remove it or leave only the words in it."
         )
     if path.lower().endswith(b".xmp"):
-        said = read_xmp(data)
-        return Tags("xmp-sidecar", said.labels, said.text)
+        metadata = read_xmp(data)
+        return Tags("xmp-sidecar", metadata.labels, metadata.text)
     return Tags("txt", (), plain(decoded(data)))

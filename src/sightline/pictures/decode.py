@@ -1,8 +1,8 @@
 """Decoding: bytes of a picture file in, a small upright RGB picture out.
 
-Pure and careful: only formats on the list are tried, the header's size is checked before any pixel
-is, and a JPEG is shrunk while it is decoded. Everything else is brought to RGB in strips, so that
-a large picture is never held twice. Run it in a worker with a memory limit all the same.
+Only listed formats are tried, the size in the header is checked before any pixel is decoded, and a
+JPEG is shrunk while it is decoded. Everything else is converted to RGB in strips, so that a large
+picture is never in memory twice. Still, run it in a worker with a memory limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXTRA_FORMATS = ("HEIF", "AVIF")
 HEAVY_BYTES = 64 << 20
 _STRIP_PIXELS = 1 << 20
 
-# How files begin that claim a format; of those that cannot be opened, it tells broken from foreign.
+# First bytes of formats; for files that cannot be opened they tell broken from unsupported.
 _MAGIC = {
     b"\xff\xd8\xff": "JPEG", b"\x89PNG": "PNG", b"GIF8": "GIF", b"RIFF": "WEBP", b"II*\0": "TIFF",
     b"MM\0*": "TIFF",
@@ -36,7 +36,7 @@ _MAGIC = {
 
 
 class Unfit(DataError):
-    """A picture that is refused; `kind` is the class of reason (see records.Skipped)."""
+    """A picture that cannot be used; `kind` is the class of reason (see records.Skipped)."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -45,7 +45,19 @@ class Unfit(DataError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A small upright picture and what its file says of itself; sizes are of the whole picture."""
+    """A decoded picture.
+
+    Attributes
+    ----------
+    rgb : ndarray of uint8
+        Its pixels, shrunk and upright.
+    width, height : int
+        Its full size.
+    format : str
+        Its file format.
+    metadata : Metadata
+        Orientation, time and words in its file.
+    """
 
     rgb: RGB
     width: int
@@ -86,7 +98,7 @@ def decode(
         except (MemoryError, Unfit):
             raise
         except Exception as e:
-            # Decoders raise a dozen kinds of errors on broken files; each means the same to us.
+            # Decoders raise a dozen kinds of exceptions for broken files; they all mean the same.
             raise Unfit("broken", f"the {kind} data is broken: {_short(e)}") from e
     rgb = upright(rgb, metadata.orientation)
     if metadata.orientation >= 5:
@@ -96,8 +108,8 @@ def decode(
 
 @contextlib.contextmanager
 def _quiet_pillow() -> Iterator[None]:
-    # Our own check, made right after opening, replaces Pillow's, which only warns at first. What
-    # else it warns of (odd EXIF, odd TIFF tags) would only spoil the terminal.
+    # Our own check of the size, right after opening, replaces Pillow's, which only warns at first.
+    # Its other warnings (odd EXIF, odd TIFF tags) are of no use to the user.
     before = Image.MAX_IMAGE_PIXELS
     Image.MAX_IMAGE_PIXELS = None
     try:
@@ -119,7 +131,7 @@ def _opened(data: bytes) -> Image.Image:
     except Exception as e:
         claimed = next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
         if claimed:
-            raise Unfit("broken", f"the {claimed} data is broken: its head makes no sense") from e
+            raise Unfit("broken", f"the {claimed} data is broken: its header is invalid") from e
         raise Unfit("format", _why_unknown(data)) from e
 
 
@@ -144,7 +156,7 @@ def _why_unknown(data: bytes) -> str:
         return "SVG drawings are refused, because they can contain programs"
     if start.startswith((b"%!ps", b"\xc5\xd0\xd3\xc6")):
         return "EPS and PostScript files are refused, because they are programs"
-    return f"it is no picture in a known format ({', '.join(FORMATS)})"
+    return f"it is not a picture in a supported format ({', '.join(FORMATS)})"
 
 
 def _check_size(width: int, height: int, max_megapixels: float) -> None:
@@ -198,7 +210,7 @@ def _at_least(size: tuple[int, int], side: int) -> tuple[int, int]:
 
 
 def _fast_jpeg(data: bytes, side: int) -> RGB | None:
-    """Decode by the fast library; None where it declines, and Pillow has the last word."""
+    """Decode by simplejpeg; None if it cannot, so that Pillow tries."""
     import simplejpeg
 
     try:
@@ -206,10 +218,10 @@ def _fast_jpeg(data: bytes, side: int) -> RGB | None:
         if space not in ("YCbCr", "Gray", "RGB"):
             return None
         w, h = _at_least((width, height), side) if max(width, height) > side else (0, 0)
-        out: RGB = simplejpeg.decode_jpeg(data, "RGB", min_width=w, min_height=h)
+        rgb: RGB = simplejpeg.decode_jpeg(data, "RGB", min_width=w, min_height=h)
     except ValueError:
         return None
-    return out
+    return rgb
 
 
 def _in_strips(image: Image.Image, side: int) -> RGB:
@@ -217,7 +229,7 @@ def _in_strips(image: Image.Image, side: int) -> RGB:
     factor = max(1, max(width, height) // (2 * side))
     rows = max(factor, _STRIP_PIXELS // width // factor * factor)
     boxes = [(0, top, width, min(top + rows, height)) for top in range(0, height, rows)]
-    # What counts as white in a float picture is settled once, for all its strips.
+    # White in a float picture is determined once, for all strips.
     white = _white(image, boxes) if image.mode == "F" else 255.0
     strips: list[RGB] = []
     for box in boxes:

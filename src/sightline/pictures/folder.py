@@ -1,8 +1,8 @@
-"""Walking a folder of pictures: any file name, no surprises.
+"""Walking a folder of pictures with any file names.
 
-Names are bytes. Links are not followed unless asked for, and then only to places inside the
-collection and never twice. FIFOs, sockets and devices are named, not opened. A folder that cannot
-be read is named, and its pictures are not taken for deleted.
+Names are bytes. Links are followed only on request, and then only to places inside the collection
+and never twice. FIFOs, sockets and devices are reported, not opened. A folder that cannot be read
+is reported, and its pictures do not count as deleted.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sightline.records import Skipped
 
 PICTURES = frozenset(b".jpg .jpeg .jpe .jfif .png .gif .webp .tif .tiff .bmp .dib".split())
 EXTRA = frozenset(b".heic .heif .hif .avif".split())
-# Files people think of as pictures; each is named as skipped instead of passed over in silence.
-REFUSED = frozenset(
+# Files that people regard as pictures; each is reported as skipped instead of ignored.
+UNSUPPORTED = frozenset(
     b".svg .svgz .eps .ps .ai .psd .xcf .raw .cr2 .cr3 .nef .arw .dng .orf .rw2 .raf .jp2 .jxl"
     b" .ico .tga .pcx .ppm .pgm .exr .hdr .fits".split()
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class SidecarFile:
     """A file beside a picture that holds words for it."""
 
     path: bytes
@@ -41,12 +41,12 @@ class PictureFile:
     path: bytes
     size: int
     mtime: int
-    sidecars: tuple[Stamp, ...] = ()
+    sidecars: tuple[SidecarFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A folder that could not be listed; what lies below it is unknown, not gone."""
+    """A folder that could not be listed; its pictures are unknown, not gone."""
 
     path: bytes
     reason: str
@@ -59,7 +59,19 @@ def walk(
     hidden: bool = False,
     exclude: tuple[bytes, ...] = (),
 ) -> Iterator[PictureFile | Skipped | Unreadable]:
-    """Yield every picture below `root` in a fixed order, and what was in the way."""
+    """Yield every picture below `root`, and what could not be read, in a fixed order.
+
+    Parameters
+    ----------
+    root : bytes
+        The collection's folder.
+    follow : bool, default=False
+        Whether to follow links to places inside the collection.
+    hidden : bool, default=False
+        Whether to read names that begin with a dot.
+    exclude : tuple of bytes, default=()
+        Names of folders and files to leave out.
+    """
     visited: set[tuple[int, int]] = set()
     inside = os.path.realpath(root)
     stack = [b""]
@@ -70,14 +82,14 @@ def walk(
         except OSError as e:
             yield Unreadable(folder, f"the folder cannot be read: {e.strerror or e}")
             continue
-        folders, files, barred = entries
-        wanted = [n for n in folders if _wanted(n, hidden) and n not in exclude]
-        stack.extend(os.path.join(folder, n) for n in sorted(wanted, reverse=True))
-        barred = {n: s for n, s in barred.items() if n not in exclude}
-        yield from _in_folder(folder, files, barred, hidden)
+        folders, files, obstacles = entries
+        visible = [n for n in folders if _is_visible(n, hidden) and n not in exclude]
+        stack.extend(os.path.join(folder, n) for n in sorted(visible, reverse=True))
+        obstacles = {n: s for n, s in obstacles.items() if n not in exclude}
+        yield from _in_folder(folder, files, obstacles, hidden)
 
 
-def _wanted(name: bytes, hidden: bool) -> bool:
+def _is_visible(name: bytes, hidden: bool) -> bool:
     return hidden or not name.startswith(b".")
 
 
@@ -85,8 +97,8 @@ _Files = dict[bytes, os.stat_result]
 
 
 @dataclass(frozen=True, slots=True)
-class _Bar:
-    """Why an entry of a folder is not read; a `folder` is named whatever its name ends in."""
+class _Obstacle:
+    """Why an entry is not read; if it is a `folder`, it is reported whatever its extension."""
 
     kind: str
     reason: str
@@ -94,46 +106,46 @@ class _Bar:
 
 
 def _listing(
-    folder: bytes, follow: bool, inside: bytes, seen: set[tuple[int, int]]
-) -> tuple[list[bytes], _Files, dict[bytes, _Bar]]:
-    here = os.stat(folder)
-    if (here.st_dev, here.st_ino) in seen:
+    folder: bytes, follow: bool, inside: bytes, visited: set[tuple[int, int]]
+) -> tuple[list[bytes], _Files, dict[bytes, _Obstacle]]:
+    status_of_folder = os.stat(folder)
+    if (status_of_folder.st_dev, status_of_folder.st_ino) in visited:
         return [], {}, {}
-    seen.add((here.st_dev, here.st_ino))
+    visited.add((status_of_folder.st_dev, status_of_folder.st_ino))
     folders: list[bytes] = []
     files: _Files = {}
-    barred: dict[bytes, _Bar] = {}
+    obstacles: dict[bytes, _Obstacle] = {}
     with os.scandir(folder) as entries:
         for e in entries:
-            bar = _barred(e, follow, inside) if e.is_symlink() else None
-            if bar is not None:
-                barred[e.name] = bar
+            obstacle = _link_obstacle(e, follow, inside) if e.is_symlink() else None
+            if obstacle is not None:
+                obstacles[e.name] = obstacle
                 continue
             try:
                 status = e.stat()
             except OSError as error:
                 if e.is_dir(follow_symlinks=False):
-                    folders.append(e.name)  # That it cannot be read is said when it is listed.
+                    folders.append(e.name)  # The error is reported when it is listed.
                     continue
                 reason = f"it cannot be read: {error.strerror}"
-                barred[e.name] = _Bar("unreadable", reason, error.errno == errno.ELOOP)
+                obstacles[e.name] = _Obstacle("unreadable", reason, error.errno == errno.ELOOP)
                 continue
             if stat.S_ISDIR(status.st_mode):
                 folders.append(e.name)
             else:
                 files[e.name] = status
-    return folders, files, barred
+    return folders, files, obstacles
 
 
-def _barred(link: os.DirEntry[bytes], follow: bool, inside: bytes) -> _Bar | None:
-    """Say why a link is not followed; None if it is."""
+def _link_obstacle(link: os.DirEntry[bytes], follow: bool, inside: bytes) -> _Obstacle | None:
+    """Return why a link is not followed; None if it is."""
     if not follow:
         reason = "it is a link; use --follow to read it"
     elif not _contained(link.path, inside):
         reason = "it is a link to a place outside the collection"
     else:
         return None
-    return _Bar("special", reason, folder=os.path.isdir(link.path))
+    return _Obstacle("special", reason, folder=os.path.isdir(link.path))
 
 
 def _contained(path: bytes, inside: bytes) -> bool:
@@ -142,36 +154,38 @@ def _contained(path: bytes, inside: bytes) -> bool:
 
 
 def _in_folder(
-    folder: bytes, files: _Files, barred: dict[bytes, _Bar], hidden: bool
+    folder: bytes, files: _Files, obstacles: dict[bytes, _Obstacle], hidden: bool
 ) -> Iterator[PictureFile | Skipped]:
-    for name in sorted(files.keys() | barred.keys()):
+    for name in sorted(files.keys() | obstacles.keys()):
         ending = os.path.splitext(name)[1].lower()
-        bar = barred.get(name)
-        is_picture = ending in PICTURES | EXTRA | REFUSED
-        if not _wanted(name, hidden) or not (is_picture or (bar is not None and bar.folder)):
+        obstacle = obstacles.get(name)
+        is_picture = ending in PICTURES | EXTRA | UNSUPPORTED
+        if not _is_visible(name, hidden) or not (
+            is_picture or (obstacle is not None and obstacle.folder)
+        ):
             continue
         path = os.path.join(folder, name)
-        if bar is not None:
-            yield Skipped(path, bar.kind, bar.reason)
+        if obstacle is not None:
+            yield Skipped(path, obstacle.kind, obstacle.reason)
         elif not stat.S_ISREG(files[name].st_mode):
-            yield Skipped(path, "special", f"it is {_what(files[name].st_mode)}, not a file")
-        elif ending in REFUSED:
+            yield Skipped(path, "special", f"it is {_file_type(files[name].st_mode)}, not a file")
+        elif ending in UNSUPPORTED:
             yield Skipped(path, "format", f"{ending.decode()} files are not supported")
         else:
             s = files[name]
             yield PictureFile(path, s.st_size, s.st_mtime_ns, _sidecars(folder, name, files))
 
 
-def _sidecars(folder: bytes, name: bytes, files: _Files) -> tuple[Stamp, ...]:
-    out = []
+def _sidecars(folder: bytes, name: bytes, files: _Files) -> tuple[SidecarFile, ...]:
+    sidecars = []
     for n in sidecar_names(name):
         s = files.get(n)
         if s is not None and stat.S_ISREG(s.st_mode):
-            out.append(Stamp(os.path.join(folder, n), s.st_size, s.st_mtime_ns))
-    return tuple(out)
+            sidecars.append(SidecarFile(os.path.join(folder, n), s.st_size, s.st_mtime_ns))
+    return tuple(sidecars)
 
 
-def _what(mode: int) -> str:
+def _file_type(mode: int) -> str:
     if stat.S_ISFIFO(mode):
         return "a pipe"
     if stat.S_ISSOCK(mode):

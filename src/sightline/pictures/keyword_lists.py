@@ -1,10 +1,11 @@
-"""The keyword lists of XMP: which there are, and how each of them writes a hierarchy.
+"""The keyword lists of XMP, and how each of them writes a hierarchy.
 
 Programs keep the same keywords in several lists and read the first they know: digiKam and immich
-`digiKam:TagsList` (levels parted by `/`), Lightroom and darktable `lr:hierarchicalSubject` (parted
-by `|`), most others the flat `dc:subject`. A separator inside a name would make a hierarchy that
-nobody meant, so each list writes the other's separator there: the keyword `AC/DC` is `AC|DC` in
-`digiKam:TagsList` and `AC/DC` in the two others. immich reads Lightroom's list in the same way.
+`digiKam:TagsList` (levels separated by `/`), Lightroom and darktable `lr:hierarchicalSubject`
+(separated by `|`), most others the flat `dc:subject`. A separator inside a name would make a
+hierarchy that nobody meant, so each list writes the other's separator there: the keyword `AC/DC` is
+`AC|DC` in `digiKam:TagsList` and `AC/DC` in the two others. immich reads Lightroom's list in the
+same way.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MICROSOFT = "MicrosoftPhoto:LastKeywordXMP"
 # In the order in which words are read.
 KEYWORD_LISTS = (TAGS_LIST, HIERARCHICAL, SUBJECT, MICROSOFT)
 HIERARCHICAL_LISTS = (TAGS_LIST, HIERARCHICAL, MICROSOFT)
-# A label that is longer is cut when a picture is read.
+# Longer labels are cut when a picture is read.
 MAX_LABEL = 200
 
 _SEPARATORS = {TAGS_LIST: "/", HIERARCHICAL: "|", MICROSOFT: "/"}
@@ -64,15 +65,15 @@ def labels(lists: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     ('Places/Paris', 'AC/DC', 'night')
     """
     paths = [(split(e, n), e) for n in HIERARCHICAL_LISTS for e in lists.get(n, ())]
-    # A path that will be cut does not stand for its last level.
+    # A path that will be cut does not replace its last level.
     last = {levels[-1] for levels, e in paths if len(levels) > 1 and len(e) <= MAX_LABEL}
-    whole = {e for levels, e in paths if len(levels) > 1}
+    hierarchical = {e for levels, e in paths if len(levels) > 1}
     unique: dict[Levels, str] = {}
     for name in KEYWORD_LISTS:
         for entry in lists.get(name, ()):
             path = split(entry, name) or (entry,)
             if name in (TAGS_LIST, HIERARCHICAL) or len(path) > 1:
                 unique.setdefault(path, entry)
-            elif entry not in whole and (flat := entry.replace("|", "/")) not in last:
+            elif entry not in hierarchical and (flat := entry.replace("|", "/")) not in last:
                 unique[flat,] = entry
     return tuple(dict.fromkeys(unique.values()))

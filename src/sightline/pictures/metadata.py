@@ -1,8 +1,8 @@
-"""What a picture file says about itself: which way is up, when it was taken, which words it has.
+"""Metadata of a picture file: its orientation, when it was taken, and the words in it.
 
-`read_metadata` is a pure function of the file's bytes and runs on every picture, so it walks the
-file's own structure and touches only the parts it needs. It answers for any bytes whatever: what
-is missing, damaged, too large or hostile counts as not said, and the work is bounded.
+`read_metadata` is a pure function of the file's bytes and runs on every picture, so it follows the
+file's structure and reads only the parts it needs. It accepts any bytes: what is missing, damaged,
+too large or hostile counts as absent, and the work is bounded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_ENTRIES = 4_096
 
 _ORIENTATION, _CHANGED, _XMP, _IPTC, _RESOURCES = 0x0112, 0x0132, 0x02BC, 0x83BB, 0x8649
 _EXIF_IFD, _ORIGINAL, _DIGITIZED = 0x8769, 0x9003, 0x9004
-_WANTED = frozenset(
+_FIELDS = frozenset(
     (_ORIENTATION, _CHANGED, _XMP, _IPTC, _RESOURCES, _EXIF_IFD, _ORIGINAL, _DIGITIZED)
 )
 _WIDTHS = {1: 1, 2: 1, 3: 2, 4: 4, 7: 1, 13: 4, 16: 8, 18: 8}
@@ -52,7 +52,7 @@ _GIF_END = b"\x01\xff\xfe\xfd\xfc"
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a picture file says about itself.
+    """Metadata of a picture file.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Metadata:
     tags: tuple[Tags, ...] = ()
 
 
-_SILENT = Metadata()
+_EMPTY = Metadata()
 
 
 class _Parts(NamedTuple):
@@ -90,33 +90,33 @@ def read_metadata(
     data : bytes or memoryview
         The whole file.
     kind : str
-        One of JPEG, PNG, GIF, WEBP, TIFF, BMP, HEIF, AVIF. Any other kind says nothing.
+        One of JPEG, PNG, GIF, WEBP, TIFF, BMP, HEIF, AVIF; other formats have no metadata.
     exif, xmp : bytes
-        Blocks a decoder has already taken out of the file; for HEIF and AVIF the only source.
+        Blocks that a decoder already extracted; for HEIF and AVIF the only source.
 
     Returns
     -------
     Metadata
-        Defaults for whatever the file does not say in a readable way.
+        Defaults for whatever is missing or unreadable.
 
     Examples
     --------
     >>> read_metadata(b"not a picture", "JPEG")
     Metadata(orientation=1, taken=None, tags=())
     """
-    carrier = _CARRIERS.get(kind)
-    parts = carrier(memoryview(data)) if carrier else _Parts()
+    reader = _READERS.get(kind)
+    parts = reader(memoryview(data)) if reader else _Parts()
     header = exif or parts.exif
     fields = _exif_fields(memoryview(header)) if header else {}
     packet = xmp or parts.xmp or fields.get(_XMP, b"")
     # ImageMagick cuts the bare IPTC block of a TIFF to a quarter, not the one among the resources.
     records = parts.iptc or iptc_resource(fields.get(_RESOURCES, b"")) or fields.get(_IPTC, b"")
     if not (fields or packet or records):
-        return _SILENT
+        return _EMPTY
     from_xmp = read_xmp(packet) if packet else EmbeddedMetadata()
     from_iptc = read_iptc(records) if records else EmbeddedMetadata()
     return Metadata(
-        _orientation(fields), _taken(fields, from_xmp, from_iptc), _tags(from_xmp, from_iptc)
+        _orientation(fields), _time_taken(fields, from_xmp, from_iptc), _tags(from_xmp, from_iptc)
     )
 
 
@@ -127,8 +127,8 @@ def xmp_packet(data: bytes | memoryview, kind: str) -> bytes:
     b''
     """
     view = memoryview(data)
-    if carrier := _CARRIERS.get(kind):
-        parts = carrier(view)
+    if reader := _READERS.get(kind):
+        parts = reader(view)
         header = parts.exif
         return parts.xmp or (_exif_fields(memoryview(header)).get(_XMP, b"") if header else b"")
     # HEIF and AVIF have it in one piece.
@@ -139,7 +139,7 @@ def xmp_packet(data: bytes | memoryview, kind: str) -> bytes:
 
 def _tags(from_xmp: EmbeddedMetadata, from_iptc: EmbeddedMetadata) -> tuple[Tags, ...]:
     named = (("xmp", from_xmp), ("iptc", from_iptc))
-    return tuple(Tags(name, said.labels, said.text) for name, said in named if said[:2] != ((), ""))
+    return tuple(Tags(name, m.labels, m.text) for name, m in named if m[:2] != ((), ""))
 
 
 def _orientation(fields: dict[int, bytes]) -> int:
@@ -147,7 +147,7 @@ def _orientation(fields: dict[int, bytes]) -> int:
     return value if 1 <= value <= 8 else 1
 
 
-def _taken(
+def _time_taken(
     fields: dict[int, bytes], from_xmp: EmbeddedMetadata, from_iptc: EmbeddedMetadata
 ) -> int | None:
     written = [fields.get(tag, b"").decode("latin-1") for tag in (_ORIGINAL, _DIGITIZED, _CHANGED)]
@@ -174,8 +174,8 @@ def _seconds(text: str) -> int | None:
     return (moment - _EPOCH) // _SECOND
 
 
-class _Form:
-    """How numbers lie in a TIFF structure: byte order, classic or big."""
+class _TiffLayout:
+    """How numbers are stored in a TIFF structure: byte order, and classic or BigTIFF."""
 
     def __init__(self, order: Literal["little", "big"], wide: bool) -> None:
         sign = "<" if order == "little" else ">"
@@ -186,50 +186,50 @@ class _Form:
         self.entry = Struct(sign + ("HHQ8s" if wide else "HHI4s"))
 
 
-_FORMS = {
-    b"II*\0": _Form("little", False),
-    b"MM\0*": _Form("big", False),
-    b"II+\0": _Form("little", True),
-    b"MM\0+": _Form("big", True),
+_LAYOUTS = {
+    b"II*\0": _TiffLayout("little", False),
+    b"MM\0*": _TiffLayout("big", False),
+    b"II+\0": _TiffLayout("little", True),
+    b"MM\0+": _TiffLayout("big", True),
 }
 
 
 def _exif_fields(view: memoryview) -> dict[int, bytes]:
-    """Return the raw values of the wanted tags; numbers are turned to big-endian."""
+    """Return the raw values of the known tags; numbers are converted to big-endian."""
     # A JPEG segment starts with the name Exif, a HEIF item with an offset and perhaps the name.
     for skip in (0, 6, 4, 10):
-        form = _FORMS.get(bytes(view[skip : skip + 4]))
-        if form:
+        layout = _LAYOUTS.get(bytes(view[skip : skip + 4]))
+        if layout:
             view = view[skip:]
             break
     else:
         return {}
-    fields = _directory(view, bytes(view[form.start : form.start + form.reference]), form)
+    fields = _directory(view, bytes(view[layout.start : layout.start + layout.reference]), layout)
     if _EXIF_IFD in fields:
-        inner = _directory(view, fields[_EXIF_IFD], form)
+        inner = _directory(view, fields[_EXIF_IFD], layout)
         fields.update((tag, inner[tag]) for tag in (_ORIGINAL, _DIGITIZED) if tag in inner)
-    if form.order == "little" and _ORIENTATION in fields:
+    if layout.order == "little" and _ORIENTATION in fields:
         fields[_ORIENTATION] = fields[_ORIENTATION][::-1]
     return fields
 
 
-def _directory(view: memoryview, reference: bytes, form: _Form) -> dict[int, bytes]:
+def _directory(view: memoryview, reference: bytes, layout: _TiffLayout) -> dict[int, bytes]:
     fields: dict[int, bytes] = {}
-    at = int.from_bytes(reference, form.order)
-    first = at + form.count.size
+    at = int.from_bytes(reference, layout.order)
+    first = at + layout.count.size
     if first > len(view):
         return fields
-    (n,) = form.count.unpack_from(view, at)
-    n = min(n, _MAX_ENTRIES, (len(view) - first) // form.entry.size)
-    for tag, kind, count, value in form.entry.iter_unpack(
-        view[first : first + n * form.entry.size]
+    (n,) = layout.count.unpack_from(view, at)
+    n = min(n, _MAX_ENTRIES, (len(view) - first) // layout.entry.size)
+    for tag, kind, count, value in layout.entry.iter_unpack(
+        view[first : first + n * layout.entry.size]
     ):
-        if tag in _WANTED and tag not in fields:
+        if tag in _FIELDS and tag not in fields:
             size = _WIDTHS.get(kind, 0) * count
-            if size <= form.reference:
+            if size <= layout.reference:
                 fields[tag] = value[:size]
             elif size <= MAX_BYTES:
-                start = int.from_bytes(value, form.order)
+                start = int.from_bytes(value, layout.order)
                 fields[tag] = bytes(view[start : start + size])
     return fields
 
@@ -259,7 +259,7 @@ def _jpeg(view: memoryview) -> _Parts:
                 xmp = bytes(segment[29:])
         elif marker == 0xED:
             segment = view[at + 4 : at + 2 + size]
-            # Resources beyond 64 KB go on in the next segment.
+            # Resources beyond 64 KB continue in the next segment.
             if segment[:14] == _JPEG_PHOTOSHOP and len(resources) <= MAX_BYTES:
                 resources += segment[14:]
         at += 2 + size
@@ -286,24 +286,24 @@ def _png(view: memoryview) -> _Parts:
     return _Parts(**chunks)
 
 
-def _png_international(body: bytes, found: dict[str, bytes]) -> None:
+def _png_international(body: bytes, chunks: dict[str, bytes]) -> None:
     keyword, _, rest = body.partition(b"\0")
-    if keyword == _PNG_XMP and "xmp" not in found:
+    if keyword == _PNG_XMP and "xmp" not in chunks:
         text = rest[2:].split(b"\0", 2)[-1]
-        found["xmp"] = _inflated(text, MAX_BYTES) if rest[:1] == b"\1" else text
+        chunks["xmp"] = _inflated(text, MAX_BYTES) if rest[:1] == b"\1" else text
 
 
-def _png_profile(body: bytes, packed: bool, found: dict[str, bytes]) -> None:
-    """Take in a profile as ImageMagick writes it: name, length and the bytes in hexadecimal."""
+def _png_profile(body: bytes, packed: bool, chunks: dict[str, bytes]) -> None:
+    """Read a profile as ImageMagick writes it: name, length and the bytes in hexadecimal."""
     keyword, _, text = body.partition(b"\0")
     name = _PNG_NAMES.get(keyword.removeprefix(_PNG_RAW))
-    if name is None or not keyword.startswith(_PNG_RAW) or name in found:
+    if name is None or not keyword.startswith(_PNG_RAW) or name in chunks:
         return
     text = _inflated(text[1:], 3 * MAX_BYTES) if packed else text
     try:
-        found[name] = bytes.fromhex(text.split(b"\n", 3)[-1].decode("ascii"))
+        chunks[name] = bytes.fromhex(text.split(b"\n", 3)[-1].decode("ascii"))
     except ValueError:
-        found[name] = b""
+        chunks[name] = b""
 
 
 def _inflated(data: bytes, limit: int) -> bytes:
@@ -330,8 +330,8 @@ def _webp(view: memoryview) -> _Parts:
 
 
 def _gif(view: memoryview) -> _Parts:
-    # The packet lies in the file as it is, not cut into blocks: a trailer counting down from 255
-    # leads a reader of blocks to its end. Searching is faster than walking the picture's blocks.
+    # The packet is not split into blocks: a trailer that counts down from 255 leads a reader of
+    # blocks to its end. Searching for it is faster than walking the picture's blocks.
     head = _GIF_XMP.search(view)
     if not head:
         return _Parts()
@@ -344,7 +344,7 @@ def _tiff(view: memoryview) -> _Parts:
     return _Parts(exif=view)
 
 
-_CARRIERS: dict[str, Callable[[memoryview], _Parts]] = {
+_READERS: dict[str, Callable[[memoryview], _Parts]] = {
     "JPEG": _jpeg,
     "PNG": _png,
     "WEBP": _webp,

@@ -1,7 +1,7 @@
 """What a decode worker does with one file: open, hash, decode, read its words, make a thumbnail.
 
-These functions cross a process border, so they take and give plain values; `request` and `answer`
-are the two ends on our side of it.
+These functions run in another process, so they take and return plain values; `request` and `answer`
+convert them in the calling process.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import FileIO
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from sightline.pictures.keyword_lists import MAX_LABEL
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Tags, shown
 
+if TYPE_CHECKING:
+    from sightline.settings import Settings
+
 READ_TASK = "sightline.pictures.reading:read_picture"
 WORDS_TASK = "sightline.pictures.reading:read_words"
 _TEXT_LIMIT = 20_000
@@ -34,17 +38,34 @@ _TAGS_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How pictures are read; part of what their features depend on."""
+    """How pictures are read; features depend on it.
+
+    Attributes
+    ----------
+    side : int
+        The longer side of the picture that features are computed from.
+    max_megapixels : float
+        The largest picture that is decoded.
+    max_file_bytes : int
+        The largest file that is read.
+    follow : bool
+        Whether links are followed.
+    """
 
     side: int = 384
     max_megapixels: float = 100.0
     max_file_bytes: int = 200_000_000
     follow: bool = False
 
+    @classmethod
+    def of(cls, s: Settings) -> Self:
+        """Return the limits that settings name."""
+        return cls(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
+
 
 @dataclass(frozen=True, slots=True)
 class PictureRead:
-    """A picture file as a worker saw it."""
+    """The content of a picture file, as a worker read it."""
 
     sha: str
     size: int
@@ -60,7 +81,7 @@ class PictureRead:
 
 
 def request(root: bytes, file: PictureFile, limits: ReadLimits, *, pixels: bool) -> Job:
-    """Return the job of reading a picture with its word files."""
+    """Return the job of reading a picture with its sidecars."""
     args: dict[str, Json] = {
         "root": _text(root),
         "path": _text(file.path),
@@ -75,10 +96,14 @@ def request(root: bytes, file: PictureFile, limits: ReadLimits, *, pixels: bool)
 
 
 def answer(done: Done) -> PictureRead:
-    """Return what a worker found, from the plain values it sent.
+    """Return what a worker read, from the plain values it sent.
 
-    A hostile picture may have taken the worker over, so they are checked as what they are: words
-    of a stranger. Raises ValueError or KeyError for what makes no sense.
+    A hostile picture may have taken the worker over, so the values are untrusted and checked.
+
+    Raises
+    ------
+    DataError, ValueError or KeyError
+        If they are invalid.
     """
     v = done.value
     n, shape = _int(v["thumbnail"]), v["shape"]
@@ -92,12 +117,12 @@ def answer(done: Done) -> PictureRead:
             raise DataError(f"A worker sent a picture of shape {rgb.shape}.")
     taken = v["taken"]
     return PictureRead(
-        sha=_said(v["sha"]),
+        sha=_clean_text(v["sha"]),
         size=_int(v["size"]),
         mtime=_int(v["mtime"]),
         width=_int(v["width"]),
         height=_int(v["height"]),
-        format=_said(v["format"]),
+        format=_clean_text(v["format"]),
         taken=None if taken is None else _int(taken),
         words=words_of(done),
         problems=problems_of(done),
@@ -107,17 +132,19 @@ def answer(done: Done) -> PictureRead:
 
 
 def words_of(done: Done) -> tuple[Tags, ...]:
-    """Return the words a worker found."""
-    out = []
+    """Return the words a worker read."""
+    words = []
     for entry in _list(done.value["words"]):
         source, tags, text = _list(entry)
-        out.append(Tags(_said(source), tuple(_said(t) for t in _list(tags)), _said(text)))
-    return tuple(out)
+        words.append(
+            Tags(_clean_text(source), tuple(_clean_text(t) for t in _list(tags)), _clean_text(text))
+        )
+    return tuple(words)
 
 
 def problems_of(done: Done) -> tuple[str, ...]:
-    """Return what a worker could not read of the words."""
-    return tuple(_said(p) for p in _list(done.value["problems"]))
+    """Return what a worker could not read of the sidecars."""
+    return tuple(_clean_text(p) for p in _list(done.value["problems"]))
 
 
 def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
@@ -155,10 +182,10 @@ def read_words(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
 
 
 def open_regular(root: bytes, path: bytes, follow: bool) -> FileIO:
-    """Open a regular file; links, pipes and devices put in the way since the walk are refused.
+    """Open a regular file; links, pipes and devices that replaced it since the walk are refused.
 
-    The path is gone down step by step, so that a folder that has become a link leads nowhere. With
-    `follow`, links are resolved first, and the steps to where they lead must lie below `root`.
+    The path is opened folder by folder, so that a folder that became a link is not entered. With
+    `follow`, links are resolved first, and must lead to a place below `root`.
     """
     if follow:
         root, path = _resolved(root, path)
@@ -194,7 +221,7 @@ def _resolved(root: bytes, path: bytes) -> tuple[bytes, bytes]:
 def contents(
     root: bytes, path: bytes, limit: int, follow: bool, remedy: str = "raise it with --max-file-mb"
 ) -> tuple[bytes, os.stat_result]:
-    """Return a file's bytes and what the system says of it; `Unfit` if it is none to be read."""
+    """Return a file's bytes and status; raise `Unfit` if it cannot or must not be read."""
     with open_regular(root, path, follow) as f:
         status = os.fstat(f.fileno())
         if status.st_size > limit:
@@ -223,13 +250,13 @@ def _sidecar_words(args: dict[str, Json]) -> tuple[list[Tags], list[str]]:
 
 
 def _plain(words: Sequence[Tags]) -> list[Json]:
-    """Return words as plain values, cut to a size no honest caption reaches."""
-    out: list[Json] = []
+    """Return words as plain values, cut to a size that no real caption reaches."""
+    plain: list[Json] = []
     for w in words:
         if w.tags or w.text:
             tags: list[Json] = [t[:MAX_LABEL] for t in w.tags[:_TAGS_LIMIT]]
-            out.append([w.source, tags, w.text[:_TEXT_LIMIT]])
-    return out
+            plain.append([w.source, tags, w.text[:_TEXT_LIMIT]])
+    return plain
 
 
 def _text(path: bytes) -> str:
@@ -240,17 +267,17 @@ def _bytes(value: Json) -> bytes:
     return str(value).encode("utf-8", "surrogateescape")
 
 
-def _said(value: Json) -> str:
+def _clean_text(value: Json) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
 def _int(value: Json) -> int:
     if not isinstance(value, int) or abs(value) >= 1 << 63:
-        raise DataError(f"A worker sent {value!r} where a whole number belongs.")
+        raise DataError(f"A worker sent {value!r} instead of a whole number.")
     return value
 
 
 def _list(value: Json) -> list[Json]:
     if not isinstance(value, list):
-        raise DataError(f"A worker sent {value!r} where a list belongs.")
+        raise DataError(f"A worker sent {value!r} instead of a list.")
     return value

@@ -1,6 +1,6 @@
 """Tables of words: one file that gives words to many pictures.
 
-Nothing here opens a picture or follows a path it read. Words stay as they were written: separate
+Nothing here opens a picture or a path from the file. Words stay as they were written: separate
 labels as labels, running text as text.
 """
 
@@ -27,7 +27,7 @@ _MAX_PROBLEMS = 1_000
 _SNIFFED = 65_536
 _PATH_NAMES = frozenset(("path", "file", "filepath", "filename", "image", "image_path"))
 _WORDS_NAMES = frozenset(("words", "tags", "caption", "captions", "keywords", "text", "labels"))
-# A column of this name has one label in a row, as it is: commas in it part nothing.
+# A column of this name has one label in each row; commas in it do not separate labels.
 _LABEL_NAME = "word"
 _PICTURE = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp|hei[cf]|avif)\s*$", re.IGNORECASE)
 _DRIVE = re.compile(rb"[A-Za-z]:/")
@@ -47,7 +47,7 @@ class WordsFile:
     captions : mapping of bytes to Tags
         Words by path relative to the collection, in the order of the file.
     problems : tuple of str
-        What could not be used, each with file name and place.
+        What could not be used, with file name and line.
     """
 
     captions: Mapping[bytes, Tags]
@@ -80,19 +80,19 @@ def read_words_file(path: Path | bytes, root: bytes) -> WordsFile:
     """
     name = os.fsencode(path)
     _check_size(name)
-    gathered = _Gathered(shown(os.path.basename(name)), roots_of(root))
+    builder = _Builder(shown(os.path.basename(name)), roots_of(root))
     try:
         with open(name, "rb") as raw:
             wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
         encoding, errors = ("utf-16", "replace") if wide else ("utf-8-sig", "surrogateescape")
         with open(name, encoding=encoding, errors=errors, newline="") as file:
-            _read(file, os.path.splitext(name)[1].lower(), gathered)
+            _read(file, os.path.splitext(name)[1].lower(), builder)
     except OSError as error:
         raise DataError(
             f"The words file {shown(name)} cannot be read: {error.strerror}. "
             "Check the name and the permissions."
         ) from error
-    return gathered.result()
+    return builder.result()
 
 
 def _check_size(name: bytes) -> None:
@@ -112,8 +112,8 @@ def _check_size(name: bytes) -> None:
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """Words and problems on their way into a `WordsFile`."""
+class _Builder:
+    """Collects the words and problems of a `WordsFile`."""
 
     name: str
     roots: tuple[bytes, ...]
@@ -122,14 +122,15 @@ class _Gathered:
     unlisted: int = 0
     foreign: bool = False
 
-    def problem(self, place: str, what: str) -> None:
+    def problem(self, place: str, text: str) -> None:
+        """Add a problem; after the first thousand they are only counted."""
         if len(self.problems) < _MAX_PROBLEMS:
-            self.problems.append(f"{self.name}, {place}: {what}")
+            self.problems.append(f"{self.name}, {place}: {text}")
         else:
             self.unlisted += 1
 
     def add(self, place: str, written: object, words: object) -> None:
-        """Take in the words of one row, a string or a list of strings."""
+        """Add the words of one row, a string or a list of strings."""
         values = [words] if isinstance(words, str) else words
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             self.problem(place, f"words must be a string or a list of strings. Got {words!r:.60}.")
@@ -138,13 +139,13 @@ class _Gathered:
         clean = [plain(self._readable(place, value)) for value in values]
         if path is not None and any(clean):
             labels, texts = self.words.setdefault(path, ({}, {}))
-            kept = texts if isinstance(words, str) else labels
-            kept.update((word, None) for word in clean if word)
+            target = texts if isinstance(words, str) else labels
+            target.update((word, None) for word in clean if word)
 
     def add_record(self, place: str, record: object) -> None:
-        """Take in the words of one JSON object."""
+        """Add the words of one JSON object."""
         if not isinstance(record, dict):
-            self.problem(place, f"an object with path and words is needed. Got {record!r:.60}.")
+            self.problem(place, f"expected an object with path and words. Got {record!r:.60}.")
             return
         paths = [value for key, value in record.items() if key.lower() in _PATH_NAMES]
         words = [value for key, value in record.items() if key.lower() in _WORDS_NAMES]
@@ -180,6 +181,7 @@ class _Gathered:
             return raw.decode("cp1252", "replace")
 
     def result(self) -> WordsFile:
+        """Return the words and problems."""
         source = f"file:{self.name}"
         captions = {
             path: Tags(source, tuple(labels), "\n".join(texts))
@@ -191,14 +193,14 @@ class _Gathered:
 
 
 def roots_of(root: bytes) -> tuple[bytes, ...]:
-    """Return how absolute paths inside a collection may begin."""
+    """Return the folders with which absolute paths inside a collection may begin."""
     # The file may name the folder itself or, where that is a link, the folder behind it.
     places = (os.path.normpath(root), os.path.realpath(root))
     return tuple(place.rstrip(b"/") + b"/" for place in places if place.startswith(b"/"))
 
 
 def inside_of(path: bytes, roots: tuple[bytes, ...]) -> bytes | None:
-    """Return a written path relative to the collection, or None if it leads elsewhere."""
+    """Return a written path relative to the collection, or None if it is outside."""
     path = path.replace(b"\\", b"/")
     if b"\0" in path or _DRIVE.match(path):
         return None
@@ -210,32 +212,32 @@ def inside_of(path: bytes, roots: tuple[bytes, ...]) -> bytes | None:
     return None if path in (b".", b"..") or path.startswith(b"../") else path
 
 
-def _read(file: TextIO, ending: bytes, gathered: _Gathered) -> None:
+def _read(file: TextIO, ending: bytes, builder: _Builder) -> None:
     head = file.read(_SNIFFED)
     file.seek(0)
     if ending in (b".jsonl", b".ndjson"):
-        _read_lines(file, gathered)
+        _read_lines(file, builder)
     elif head.lstrip()[:1] in ("{", "["):
-        _read_document(file, gathered)
+        _read_document(file, builder)
     else:
-        _read_table(file, _layout(head, ending, gathered.name), gathered)
+        _read_table(file, _layout(head, ending, builder.name), builder)
 
 
-def _read_document(file: TextIO, gathered: _Gathered) -> None:
+def _read_document(file: TextIO, builder: _Builder) -> None:
     try:
         document = json.load(file)
     except (ValueError, RecursionError):
         file.seek(0)
-        _read_lines(file, gathered)
+        _read_lines(file, builder)
         return
     if isinstance(document, dict) and "annotations" in document:
-        _read_coco(document, gathered)
+        _read_coco(document, builder)
         return
     for i, record in enumerate(document if isinstance(document, list) else [document]):
-        gathered.add_record(f"record {i + 1}", record)
+        builder.add_record(f"record {i + 1}", record)
 
 
-def _read_lines(file: TextIO, gathered: _Gathered) -> None:
+def _read_lines(file: TextIO, builder: _Builder) -> None:
     readable = 0
     for number, line in enumerate(file, 1):
         if not line.strip():
@@ -243,19 +245,19 @@ def _read_lines(file: TextIO, gathered: _Gathered) -> None:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            gathered.problem(f"line {number}", f"not JSON ({error}).")
+            builder.problem(f"line {number}", f"not JSON ({error}).")
             continue
         readable += isinstance(record, dict)
-        gathered.add_record(f"line {number}", record)
+        builder.add_record(f"line {number}", record)
     if not readable:
-        first = next(iter(gathered.problems), "it is empty.")
-        raise DataError(f"The words file {gathered.name} is not readable: {first} {_EXPECTED}")
+        first = next(iter(builder.problems), "it is empty.")
+        raise DataError(f"The words file {builder.name} is not readable: {first} {_EXPECTED}")
 
 
-def _read_coco(document: dict[str, object], gathered: _Gathered) -> None:
+def _read_coco(document: dict[str, object], builder: _Builder) -> None:
     annotations = document["annotations"]
     if not isinstance(annotations, list) or not isinstance(document.get("images"), list):
-        raise DataError(f"The words file {gathered.name} lacks a list of images. {_EXPECTED}")
+        raise DataError(f"The words file {builder.name} lacks a list of images. {_EXPECTED}")
     files = _by_id(document["images"], "file_name")
     names = _by_id(document.get("categories"), "name")
     for i, row in enumerate(annotations):
@@ -263,14 +265,14 @@ def _read_coco(document: dict[str, object], gathered: _Gathered) -> None:
         fields = row if isinstance(row, dict) else {}
         file, name = _at(files, fields.get("image_id")), _at(names, fields.get("category_id"))
         if file is None:
-            gathered.problem(place, f"no image has the image_id. Got {row!r:.60}.")
+            builder.problem(place, f"no image has the image_id. Got {row!r:.60}.")
         elif "caption" not in fields and name is None:
-            gathered.problem(place, f"neither a caption nor a known category. Got {row!r:.60}.")
+            builder.problem(place, f"neither a caption nor a known category. Got {row!r:.60}.")
         else:
             if "caption" in fields:
-                gathered.add(place, file, fields["caption"])
+                builder.add(place, file, fields["caption"])
             if name is not None:
-                gathered.add(place, file, [name])
+                builder.add(place, file, [name])
 
 
 def _by_id(rows: object, key: str) -> dict[object, object]:
@@ -317,20 +319,20 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _read_table(file: TextIO, layout: _Layout, gathered: _Gathered) -> None:
-    for i, (place, row) in enumerate(_rows(file, layout.delimiter, gathered)):
+def _read_table(file: TextIO, layout: _Layout, builder: _Builder) -> None:
+    for i, (place, row) in enumerate(_rows(file, layout.delimiter, builder)):
         if i == 0 and layout.headed:
             continue
         if len(row) <= max(layout.path, min(layout.words + layout.labels)):
-            gathered.problem(place, f"path or words is missing. Got {row!r:.60}.")
+            builder.problem(place, f"path or words is missing. Got {row!r:.60}.")
             continue
         for column in layout.words:
-            gathered.add(place, row[layout.path], "".join(row[column : column + 1]))
+            builder.add(place, row[layout.path], "".join(row[column : column + 1]))
         for column in layout.labels:
-            gathered.add(place, row[layout.path], row[column : column + 1])
+            builder.add(place, row[layout.path], row[column : column + 1])
 
 
-def _rows(file: TextIO, delimiter: str, gathered: _Gathered) -> Iterator[tuple[str, list[str]]]:
+def _rows(file: TextIO, delimiter: str, builder: _Builder) -> Iterator[tuple[str, list[str]]]:
     """Yield place and cells of every row that is not blank."""
     ended: list[bool] = []
 
@@ -346,10 +348,10 @@ def _rows(file: TextIO, delimiter: str, gathered: _Gathered) -> Iterator[tuple[s
         except StopIteration:
             return
         except csv.Error as error:
-            gathered.problem(place, f"{error}; a quote may have been left open.")
+            builder.problem(place, f"{error}; a quote may have been left open.")
             continue
-        # A row that could only end because the file did swallowed every row after it.
+        # A row that ends only with the file has an open quote, and contains all rows after it.
         if ended:
-            gathered.problem(place, "a quote is opened here and never closed.")
+            builder.problem(place, "a quote is opened here and never closed.")
         elif any(row):
             yield place, row

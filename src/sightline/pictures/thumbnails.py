@@ -1,4 +1,4 @@
-"""Thumbnails: small JPEG pictures made anew from pixels, so that no metadata can come along."""
+"""Thumbnails: small JPEG pictures encoded from pixels, so that they contain no metadata."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ QUALITY = 80
 
 
 def thumbnail(rgb: NDArray[np.uint8], side: int = SIDE) -> bytes:
-    """Return a picture as a JPEG whose longer side is at most `side`.
+    r"""Return a picture as a JPEG whose longer side is at most `side`.
 
     >>> import numpy as np
     >>> thumbnail(np.zeros((300, 600, 3), np.uint8))[:2]
-    b'\\xff\\xd8'
+    b'\xff\xd8'
     """
     import simplejpeg
 
     small = np.ascontiguousarray(shrink(rgb, side))
-    out: bytes = simplejpeg.encode_jpeg(small, QUALITY, "RGB", "420")
-    return out
+    jpeg: bytes = simplejpeg.encode_jpeg(small, QUALITY, "RGB", "420")
+    return jpeg
 
 
 def contact_sheet(

@@ -1,4 +1,4 @@
-"""The names in an XMP packet: which namespace a prefix stands for, element by element.
+"""The names in an XMP packet: resolving prefixes to namespaces, element by element.
 
 Expat's own namespace processing copies an address once for every attribute that uses it, which a
 small hostile packet turns into gigabytes, so prefixes are resolved here.
@@ -24,13 +24,13 @@ ADDRESSES = {
 _SHORT = {address.rstrip("/"): name for name, address in ADDRESSES.items()}
 
 LISTS = frozenset(("rdf:Bag", "rdf:Seq", "rdf:Alt"))
-# A property of the picture sits exactly here. Deeper descriptions speak of other pictures, such as
-# the ingredients of a montage, and their words are not this picture's.
+# The path of a property of the picture. Deeper descriptions are about other pictures, such as the
+# ingredients of a montage, and their words are not this picture's.
 DESCRIPTION = ["rdf:RDF", "rdf:Description"]
 
 
 class Prefixes:
-    """What prefixes mean where the reader of a packet stands.
+    """The meaning of prefixes at the current element of a packet.
 
     >>> prefixes = Prefixes()
     >>> prefixes.enter({"xmlns:d": "http://purl.org/dc/elements/1.1/"})
@@ -46,7 +46,7 @@ class Prefixes:
         self._hidden: list[list[tuple[str, str]]] = []
 
     def enter(self, attributes: Mapping[str, str]) -> None:
-        """Take in the prefixes an element declares."""
+        """Enter an element, with the prefixes it declares."""
         hidden = []
         for name, address in attributes.items():
             if name == "xmlns" or name.startswith("xmlns:"):
@@ -56,15 +56,15 @@ class Prefixes:
         self._hidden.append(hidden)
 
     def leave(self) -> None:
-        """Go back to what prefixes meant outside the element."""
+        """Leave the element: prefixes mean what they meant outside."""
         for prefix, before in self._hidden.pop():
             self._meaning[prefix] = before
 
     def key(self, name: str) -> str:
-        """Return a name with the usual prefix of its namespace; empty if that is none of ours."""
+        """Return a name with the usual prefix of its namespace; "" for an unknown namespace."""
         prefix, _, local = name.rpartition(":")
-        known = self._meaning.get(prefix)
-        return f"{known}:{local}" if known else ""
+        short = self._meaning.get(prefix)
+        return f"{short}:{local}" if short else ""
 
     def usual(self) -> frozenset[str]:
         """Return the prefixes that have their usual meaning here."""

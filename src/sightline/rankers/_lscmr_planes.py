@@ -24,7 +24,7 @@ from sightline._typing import Doubles
 from sightline.contracts import Mapper
 from sightline.rankers import _lscmr_fast
 from sightline.solvers.oracle_shards import OracleShards
-from sightline.solvers.oracles import Criterion, Lists, Separated
+from sightline.solvers.oracles import CandidateLists, Criterion, Separated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Planes(ABC):
         self,
         Q: Any,
         D: Any,
-        lists: Lists,
+        lists: CandidateLists,
         criterion: Criterion,
         oracles: OracleShards | None = None,
     ) -> None:
@@ -166,7 +166,7 @@ class _Formed(Together):
 def planes_of(
     Q: Any,
     D: Any,
-    lists: Lists,
+    lists: CandidateLists,
     criterion: Criterion,
     shards: int = 1,
     compute: Mapper | None = None,

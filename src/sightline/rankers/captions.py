@@ -29,7 +29,7 @@ from sightline.rankers.cca import CCA
 from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.lscmr import LSCMR
 from sightline.rankers.ssi import SSI
-from sightline.solvers.structural import STOPS, Round
+from sightline.solvers.structural import STOPS, TrainingRound
 from sightline.validation import as_indicator
 
 _MOST_LISTS = 20_000
@@ -53,7 +53,9 @@ class Captions(PersistentEstimator):
     _saved = ("classes_",)
     n_components: int
 
-    def fit(self, X: Any, y: Any, *, on_round: Callable[[Round], None] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, on_round: Callable[[TrainingRound], None] | None = None
+    ) -> Self:
         """Learn from rows of pictures, and the words of each, (pictures, words).
 
         The dimensions are lowered to what there are of words or of columns. `on_round` is called
@@ -75,7 +77,12 @@ class Captions(PersistentEstimator):
 
     @abstractmethod
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
+        self,
+        texts: Any,
+        X: Any,
+        labels: Any,
+        k: int,
+        on_round: Callable[[TrainingRound], None] | None,
     ) -> TwoSided: ...
 
     @property
@@ -172,7 +179,12 @@ class CaptionLSCMR(Captions):
         self.random_state = random_state
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
+        self,
+        texts: Any,
+        X: Any,
+        labels: Any,
+        k: int,
+        on_round: Callable[[TrainingRound], None] | None,
     ) -> LSCMR:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = LSCMR(
@@ -230,7 +242,12 @@ class CaptionSSI(Captions):
         self.random_state = random_state
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
+        self,
+        texts: Any,
+        X: Any,
+        labels: Any,
+        k: int,
+        on_round: Callable[[TrainingRound], None] | None,
     ) -> SSI:
         Q, lists = with_words(texts, labels, self.n_candidates, self.random_state)
         ranker = SSI(
@@ -250,7 +267,12 @@ class CaptionCCA(Captions):
         self.max_rank = max_rank
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
+        self,
+        texts: Any,
+        X: Any,
+        labels: Any,
+        k: int,
+        on_round: Callable[[TrainingRound], None] | None,
     ) -> CCA:
         while True:
             try:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sightline._typing import Doubles, Floats
 from sightline.errors import DataError, ParameterError
 from sightline.rankers.low_rank import TwoSided, as_side, check_components
+from sightline.vectors import l2_normalize
 
 # Directions of less than this share of the largest singular value are noise of rounding.
 _LEAST = 1e-7
@@ -104,12 +105,12 @@ class CCA(TwoSided):
     def embed_queries(self, Q: Any) -> Floats:
         """Return queries in the shared space, of length 1; one that is the mean stays 0."""
         self._check_fitted()
-        return _unit(as_side(Q, "Q", "CCA", self.A_.shape[1]), self.q_mean_, self.A_)
+        return _projected(as_side(Q, "Q", "CCA", self.A_.shape[1]), self.q_mean_, self.A_)
 
     def embed(self, D: Any) -> Floats:
         """Return documents in the shared space, of length 1; one that is the mean stays 0."""
         self._check_fitted()
-        return _unit(as_side(D, "D", "CCA", self.B_.shape[1]), self.d_mean_, self.B_)
+        return _projected(as_side(D, "D", "CCA", self.B_.shape[1]), self.d_mean_, self.B_)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes a ranker that scores the same."""
@@ -183,8 +184,6 @@ def _largest(squares: Doubles, vectors: Doubles, most: int) -> tuple[Doubles, Do
     return values[:kept], vectors[:, ::-1][:, :kept]
 
 
-def _unit(rows: Any, mean: Floats, A: Floats) -> Floats:
-    wide = A.astype(np.float64)
-    points = np.asarray(rows @ wide.T) - wide @ mean.astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
-    return (points / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
+def _projected(rows: Any, mean: Floats, A: Floats) -> Floats:
+    exact = A.astype(np.float64)
+    return np.asarray(l2_normalize(np.asarray(rows @ exact.T) - exact @ mean.astype(np.float64)))

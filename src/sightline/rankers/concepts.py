@@ -26,7 +26,8 @@ from sightline.errors import DataError, ParameterError
 from sightline.rankers.captions import Captions
 from sightline.rankers.low_rank import TwoSided, as_side
 from sightline.rankers.posteriors import softmax, softmax_regression
-from sightline.solvers.structural import Round
+from sightline.solvers.structural import TrainingRound
+from sightline.vectors import standardize
 
 # A concept needs so many pictures, and a word counts as if it had been seen once more by chance.
 _LEAST_PICTURES = 3
@@ -96,14 +97,12 @@ class ConceptMatching(TwoSided):
         # Columns count equally, whatever their units; sparse rows are not centred, and stay sparse.
         if hasattr(rows, "tocsr"):
             squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
-            mean, spread = np.zeros(rows.shape[1]), np.sqrt(squares)
+            mean, scale = np.zeros(rows.shape[1]), np.where(squares > 0, np.sqrt(squares), 1.0)
+            scaled = rows.multiply(1.0 / scale).tocsr()
         else:
-            mean, spread = rows.mean(axis=0), rows.std(axis=0)
-        scale = np.where(spread > 0, spread, 1.0)
-        thin = hasattr(rows, "tocsr")
-        seen = rows.multiply(1.0 / scale).tocsr() if thin else (rows - mean) / scale
+            scaled, mean, scale = standardize(rows)
         l2 = 1.0 / (self.strength * rows.shape[0])
-        W, b = softmax_regression(seen, told, told.shape[1], l2)
+        W, b = softmax_regression(scaled, told, told.shape[1], l2)
         self._W = W / scale
         self._b = b - self._W @ mean
 
@@ -156,7 +155,12 @@ class CaptionConcepts(Captions):
         self.strength = strength
 
     def _fitted(
-        self, texts: Any, X: Any, labels: Any, k: int, on_round: Callable[[Round], None] | None
+        self,
+        texts: Any,
+        X: Any,
+        labels: Any,
+        k: int,
+        on_round: Callable[[TrainingRound], None] | None,
     ) -> ConceptMatching:
         # More concepts than columns can be told apart, if less surely: only words bound them.
         return ConceptMatching(

@@ -21,8 +21,9 @@ from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 from sightline.measures.many import average_precisions
 from sightline.records import QuerySet
-from sightline.solvers.oracles import Lists
+from sightline.solvers.oracles import CandidateLists
 from sightline.validation import check_finite, check_shape, check_sparse, dense_table
+from sightline.vectors import l2_normalize
 
 
 class TwoSided(PersistentEstimator):
@@ -138,9 +139,8 @@ class LowRank(TwoSided):
         if not 0 <= column < self.U_.shape[1]:
             last = self.U_.shape[1] - 1
             raise DataError(f"There are columns from 0 to {last}. Got {column}.")
-        lengths = np.linalg.norm(self.U_, axis=0)
-        unit = self.U_ / np.where(lengths > 0, lengths, 1.0)
-        order = np.argsort(-(unit[:, column] @ unit), kind="stable")
+        unit_vectors = l2_normalize(self.U_.T)
+        order = np.argsort(-(unit_vectors @ unit_vectors[column]), kind="stable")
         return np.asarray(order[order != column][:n])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -197,7 +197,7 @@ def check_components(k: Any, Q: Any, D: Any, owner: str) -> int:
 
 def usable_lists(
     Q: Any, D: Any, candidates: Any, relevance: Any, query: NDArray[np.int64]
-) -> tuple[Lists, int]:
+) -> tuple[CandidateLists, int]:
     """Return lists to learn from, and how many were left out because their query is all zeros."""
     if len(query) and not (query.min() >= 0 and query.max() < Q.shape[0]):
         raise DataError(
@@ -212,7 +212,9 @@ def usable_lists(
     if empty_rows(D).all():
         raise DataError("Every document is all zeros, so there is nothing to learn from.")
     kept = np.flatnonzero(said)
-    lists = Lists.of([candidates[i] for i in kept], [relevance[i] for i in kept], query[kept])
+    lists = CandidateLists.of(
+        [candidates[i] for i in kept], [relevance[i] for i in kept], query[kept]
+    )
     if not (lists.candidate.min() >= 0 and lists.candidate.max() < D.shape[0]):
         raise DataError(
             f"Candidates are documents from 0 to {D.shape[0] - 1}. Got "

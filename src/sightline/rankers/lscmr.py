@@ -43,7 +43,7 @@ from sightline.rankers.low_rank import (
 )
 from sightline.solvers.descent import descend
 from sightline.solvers.oracles import Criterion
-from sightline.solvers.structural import Round, cutting_planes
+from sightline.solvers.structural import TrainingRound, cutting_planes
 
 Solver = Literal["descent", "planes"]
 SOLVERS: tuple[str, ...] = get_args(Solver)
@@ -80,7 +80,7 @@ class LSCMR(LowRank):
     ----------
     U_, V_ : ndarray
         (k, columns of queries) and (k, columns of documents), float32.
-    rounds_ : tuple of Round
+    rounds_ : tuple of TrainingRound
         Every round: batches, penalty, xi, violation and objective.
     objective_, xi_, violation_ : float
         Of what was kept, in round `best_round_` or on the way to it.
@@ -138,7 +138,7 @@ class LSCMR(LowRank):
         *,
         start: tuple[ArrayLike, ArrayLike] | None = None,
         progress: Progress = _SILENT,
-        on_round: Callable[[Round], None] | None = None,
+        on_round: Callable[[TrainingRound], None] | None = None,
         compute: Mapper | None = None,
     ) -> Self:
         """Learn from lists.

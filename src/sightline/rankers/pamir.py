@@ -37,9 +37,9 @@ from sightline.rankers.ndcg import Swaps
 from sightline.rankers.sharded import ShardedLoop
 from sightline.rankers.training import (
     MOST_BYTES,
-    HeldOut,
     Loop,
     Rows,
+    ValidationSet,
     Weights,
     check_bytes,
     train_until_best,
@@ -262,7 +262,7 @@ class PAMIR(WordWeights):
         targets = self._targets(rows, y, qid, None, None, self._known(), classes=self.classes_)
         if not len(targets.queries.term):
             raise DataError(f"{self._name} knows none of the words that are asked for here.")
-        return HeldOut(rows, targets).quality(self.W_)
+        return ValidationSet(rows, targets).quality(self.W_)
 
     def _known(self) -> Known:
         return Known(self.idf_, self.words_)
@@ -272,7 +272,9 @@ class PAMIR(WordWeights):
         self.idf_, self.words_ = targets.known
         self._unit = None if targets.graded is None else targets.graded.unit
 
-    def _no_weights(self, rows: Rows, targets: Targets, held: HeldOut | None = None) -> Weights:
+    def _no_weights(
+        self, rows: Rows, targets: Targets, held: ValidationSet | None = None
+    ) -> Weights:
         size = targets.n_words, rows.shape[1] + self._n_virtual
         check_bytes(*size, self.averaged, held is not None, self.max_bytes, self._name)
         return Weights.zeros(*size, self.averaged)
@@ -313,7 +315,7 @@ class PAMIR(WordWeights):
         rows: Rows,
         known: Known,
         classes: Classes | None = None,
-    ) -> HeldOut | None:
+    ) -> ValidationSet | None:
         if validation is None:
             return None
         if not isinstance(validation, tuple) or len(validation) not in (2, 3):
@@ -324,14 +326,14 @@ class PAMIR(WordWeights):
         targets = self._targets(held, validation[1], qid, None, None, known, classes=classes)
         if not len(targets.queries.fit):
             raise DataError("No validation query has a relevant picture to judge by.")
-        return HeldOut(held, targets)
+        return ValidationSet(held, targets)
 
     def _train(
         self,
         rows: Rows,
         targets: Targets,
         weights: Weights,
-        held: HeldOut | None = None,
+        held: ValidationSet | None = None,
         n: int | None = None,
         drawn: NDArray[np.uint64] | None = None,
         progress: Progress = _SILENT,
@@ -380,7 +382,9 @@ class PAMIR(WordWeights):
             compute,
         )  # fmt: skip
 
-    def _n_steps(self, targets: Targets, sampler: TripletSampler, held: HeldOut | None) -> int:
+    def _n_steps(
+        self, targets: Targets, sampler: TripletSampler, held: ValidationSet | None
+    ) -> int:
         if held is not None:
             return self.n_iter
         relevant = int(np.diff(targets.queries.fit_start)[sampler.kept].sum())

@@ -26,6 +26,7 @@ from sightline._typing import Doubles, Ints
 from sightline.errors import DataError, MissingExtra, ParameterError
 from sightline.similarity.kernels import bandwidth, gram
 from sightline.validation import check_shape
+from sightline.vectors import standardize
 
 Model = Literal["logistic", "chi2-svm", "chi2-ridge"]
 MODELS: tuple[str, ...] = get_args(Model)
@@ -120,9 +121,7 @@ class Posteriors:
         return self
 
     def _fit_logistic(self, rows: Doubles, classes: Ints, n_classes: int) -> Self:
-        self._mean, spread = rows.mean(axis=0), rows.std(axis=0)
-        self._scale = np.where(spread > 0, spread, 1.0)
-        X = (rows - self._mean) / self._scale
+        X, self._mean, self._scale = standardize(rows)
         l2 = 1.0 / (self.strength * len(X))
         self.held_out_ = np.empty((len(X), n_classes))
         for inside, outside in _folds(classes):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays
-from sightline.contracts import InTurn, Json, Mapper, Part, Progress
+from sightline.contracts import Json, Mapper, Part, Progress, SerialMapper
 from sightline.errors import DataError, ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers.training import Loop, Rows, Weights
@@ -70,7 +70,7 @@ class ShardedLoop:
             raise ParameterError.of("shards", "PAMIR", must_be, shards)
         self.weights, self._settings = weights, settings
         self._shards, self._mix, self._every = shards, mix, mix_every
-        self._compute: Mapper = InTurn() if compute is None else compute
+        self._compute: Mapper = SerialMapper() if compute is None else compute
         self.states = np.random.default_rng(seed).integers(1, 2**64, size=shards, dtype=np.uint64)
         parts = [_shard_arrays(rows, targets.queries, shard(rows.shape[0], shards, s))
                  for s in range(shards)]  # fmt: skip

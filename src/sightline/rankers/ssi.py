@@ -33,7 +33,7 @@ from sightline.rankers.low_rank import (
     empty_rows,
     usable_lists,
 )
-from sightline.solvers.oracles import Lists
+from sightline.solvers.oracles import CandidateLists
 from sightline.solvers.rows import SparseMatrix, as_rows
 
 _SILENT = NoProgress()
@@ -192,7 +192,7 @@ class SSI(LowRank):
 class Pairs:
     """Draws pairs of lists and learns from them; the draws go on from call to call."""
 
-    def __init__(self, Q: Any, D: Any, lists: Lists, per_query: int, seed: int) -> None:
+    def __init__(self, Q: Any, D: Any, lists: CandidateLists, per_query: int, seed: int) -> None:
         queries, documents = as_rows(Q, "SSI"), as_rows(D, "SSI")
         squares = Q.multiply(Q) if hasattr(Q, "tocsr") else Q * Q
         lengths = np.asarray(squares.sum(axis=1)).ravel().astype(np.float32)

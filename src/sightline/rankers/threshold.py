@@ -30,7 +30,7 @@ from sightline.errors import ParameterError
 from sightline.progress import NoProgress
 from sightline.rankers import _pamir_fast
 from sightline.rankers.pamir import PAMIR
-from sightline.rankers.training import HeldOut, Loop, Rows, Weights
+from sightline.rankers.training import Loop, Rows, ValidationSet, Weights
 from sightline.rankers.word_weights import Terms
 from sightline.solvers.pa_step import variant_number
 from sightline.solvers.rows import SparseMatrix
@@ -120,14 +120,14 @@ class ThresholdPAMIR(PAMIR):
         rows: Rows,
         targets: Targets,
         weights: Weights,
-        held: HeldOut | None = None,
+        held: ValidationSet | None = None,
         n: int | None = None,
         drawn: NDArray[np.uint64] | None = None,
         progress: Progress = _SILENT,
         compute: Mapper | None = None,
     ) -> None:
         length = self._length if drawn is not None else _usual_length(rows)
-        wider = None if held is None else HeldOut(_with_column(held.rows), held.targets)
+        wider = None if held is None else ValidationSet(_with_column(held.rows), held.targets)
         seen = _with_virtual(_with_column(rows), length)
         super()._train(seen, targets, weights, wider, n, drawn, progress)
         served = self.W_

@@ -158,8 +158,8 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
-    """Pictures and queries that training is judged by."""
+class ValidationSet:
+    """Validation pictures and queries: they decide which weights are kept."""
 
     rows: Rows
     targets: Targets
@@ -208,7 +208,7 @@ class Learning(Protocol):
 
 
 def train_until_best(
-    loop: Learning, n: int, every: int, patience: int, held: HeldOut, progress: Progress
+    loop: Learning, n: int, every: int, patience: int, held: ValidationSet, progress: Progress
 ) -> tuple[Weights, list[tuple[int, float]]]:
     """Train until `patience` looks in a row find nothing better; return the best, and all looks."""
     best, best_score, worse = loop.weights.copy(), -math.inf, 0

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sightline.regions.feature import DeepRegions, RegionWords
     from sightline.regions.inference import choose_tags, place_tags
     from sightline.regions.kernel_rows import KernelRows
-    from sightline.regions.model import RegionModel, Tagging
+    from sightline.regions.model import RegionModel, RegionPrediction
     from sightline.regions.outlines import Box, Mask
     from sightline.regions.scored import ScoredRegionModel
     from sightline.regions.segment import Segmenter
-    from sightline.regions.weights import Weights
+    from sightline.regions.weights import RegionWeights
 else:
     __getattr__ = lazy(
         __name__,
@@ -31,11 +31,11 @@ else:
             "feature": ("DeepRegions", "RegionWords"),
             "inference": ("choose_tags", "place_tags"),
             "kernel_rows": ("KernelRows",),
-            "model": ("RegionModel", "Tagging"),
+            "model": ("RegionModel", "RegionPrediction"),
             "outlines": ("Box", "Mask"),
             "scored": ("ScoredRegionModel",),
             "segment": ("Segmenter",),
-            "weights": ("Weights",),
+            "weights": ("RegionWeights",),
         },
     )
 
@@ -46,11 +46,11 @@ __all__ = [
     "KernelRows",
     "Mask",
     "RegionModel",
+    "RegionPrediction",
+    "RegionWeights",
     "RegionWords",
     "ScoredRegionModel",
     "Segmenter",
-    "Tagging",
-    "Weights",
     "choose_tags",
     "choose_textons",
     "describe_regions",

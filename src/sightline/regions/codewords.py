@@ -15,6 +15,7 @@ from sightline._typing import Floats, Ints
 from sightline.errors import DataError
 from sightline.features.local.codebook import assign, codebook
 from sightline.regions.descriptors import KINDS, PLACE_SIDE, Described
+from sightline.vectors import standardize
 
 SIZES: Mapping[str, int] = {"shape": 20, "texture": 25, "colour": 40, "place": 8}
 _PASSES = 30
@@ -51,10 +52,7 @@ class Codewords:
         arrays: dict[str, Floats] = {}
         for kind in KINDS:
             rows = np.concatenate([p.kind(kind) for p in pictures])
-            mean, scale = rows.mean(axis=0), rows.std(axis=0)
-            # What never changes says nothing; dividing by 0 would make it all there is.
-            scale = np.where(scale > 0, scale, 1).astype(np.float32)
-            points = (rows - mean) / scale
+            points, mean, scale = standardize(rows)
             n = min(sizes[kind], len(np.unique(points, axis=0)))
             arrays[f"{kind}.mean"], arrays[f"{kind}.scale"] = mean, scale
             arrays[f"{kind}.centres"] = codebook(points, n, seed=seed, passes=_PASSES)

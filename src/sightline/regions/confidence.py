@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from sightline._typing import Doubles, Ints
-from sightline.regions.examples import Pictures
+from sightline.regions.examples import PictureRegions
 from sightline.regions.inference import choose_tags
-from sightline.regions.weights import Weights
+from sightline.regions.weights import RegionWeights
 
 # More than anything else is worth, so that a tag is there, or not, whatever speaks against it.
 _FORCED = 1e6
 
 
-def tag_margins(weights: Weights, pictures: Pictures, scenes: Ints) -> Doubles:
+def tag_margins(weights: RegionWeights, pictures: PictureRegions, scenes: Ints) -> Doubles:
     """Return the margin of each tag in the given scene of each picture: (pictures, tags)."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     B = weights.gamma[:, :, 1] - weights.gamma[:, :, 0]

@@ -15,6 +15,7 @@ from sightline.errors import DataError
 from sightline.features.deep import session
 from sightline.features.deep.framing import framed
 from sightline.features.deep.network import LITE0, Network
+from sightline.vectors import l2_normalize
 
 _MAPS = ("map", "fine_map")
 
@@ -59,7 +60,8 @@ def _maps(rgb: NDArray[np.uint8], labels: Int32s, network: Network, size: int) -
 
 
 def _pooled_maps(maps: list[Floats], labels: Int32s) -> Floats:
-    return np.hstack([_unit(pooled(m, labels)) for m in maps])
+    of_maps = [pooled(m, labels) for m in maps]
+    return np.hstack([l2_normalize(rows, np.linalg.norm(rows, axis=1)) for rows in of_maps])
 
 
 def pooled(cells: Floats, labels: Int32s) -> Floats:
@@ -95,9 +97,3 @@ def _between(pixels: int, cells: int) -> list[tuple[NDArray[np.int64], NDArray[n
     first = np.minimum(at.astype(np.int64), max(cells - 2, 0))
     second = np.minimum(first + 1, cells - 1)
     return [(first, 1 - (at - first)), (second, at - first)]
-
-
-def _unit(rows: Floats) -> Floats:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Floats = (rows / np.where(length > 0, length, 1)).astype(np.float32)
-    return found

@@ -14,7 +14,7 @@ from sightline.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pictures:
+class PictureRegions:
     """Regions of pictures, one after the other.
 
     Attributes
@@ -24,7 +24,7 @@ class Pictures:
     start : ndarray of int64
         The regions of picture n are rows start[n] to start[n + 1].
     whole : ndarray of shape (pictures, numbers)
-        What a picture says of its scene.
+        Features of whole pictures, from which scenes are predicted.
     """
 
     rows: Doubles
@@ -45,7 +45,7 @@ class Pictures:
         return np.repeat(np.arange(len(self)), self.counts)
 
     @classmethod
-    def of(cls, X: Sequence[Any], whole: Any = None) -> Pictures:
+    def of(cls, X: Sequence[Any], whole: Any = None) -> PictureRegions:
         """Return pictures from the rows of each one's regions.
 
         Parameters
@@ -57,7 +57,7 @@ class Pictures:
 
         Examples
         --------
-        >>> made = Pictures.of([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0]]])
+        >>> made = PictureRegions.of([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0]]])
         >>> made.start.tolist(), made.whole.tolist()
         ([0, 2, 3], [[1.0, 1.0], [2.0, 2.0]])
         """
@@ -80,11 +80,11 @@ class Pictures:
             raise DataError("Regions and pictures must be finite numbers. Got NaN or infinity.")
         return cls(rows, start, pictures)
 
-    def some(self, at: Ints) -> Pictures:
+    def some(self, at: Ints) -> PictureRegions:
         """Return some of the pictures."""
         rows = np.concatenate([np.arange(self.start[n], self.start[n + 1]) for n in at])
         start = np.concatenate([[0], np.cumsum(self.counts[at])]).astype(np.int64)
-        return Pictures(self.rows[rows], start, self.whole[at])
+        return PictureRegions(self.rows[rows], start, self.whole[at])
 
     def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Return values that stand for regions, picture by picture."""

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Ints
 from sightline.measures.annotation import f_measure
-from sightline.regions.examples import Pictures
+from sightline.regions.examples import PictureRegions
 from sightline.regions.inference import MOST_NODES, NOBODY
-from sightline.regions.weights import Weights
+from sightline.regions.weights import RegionWeights
 
 _NONE = np.zeros(0, np.int64)
 
@@ -50,8 +50,8 @@ class Explained:
 
 
 def explain(
-    weights: Weights,
-    pictures: Pictures,
+    weights: RegionWeights,
+    pictures: PictureRegions,
     extra: Doubles | None = None,
     scenes_extra: Doubles | None = None,
     workers: int = 1,
@@ -107,7 +107,7 @@ def _explain_part(
 
 
 def explain_tags(
-    weights: Weights, pictures: Pictures, Y: Bools, scenes: Ints | None = None
+    weights: RegionWeights, pictures: PictureRegions, Y: Bools, scenes: Ints | None = None
 ) -> Explained:
     """Return the best regions and scene of each picture for the tags it carries."""
     from sightline.regions._inference_fast import place_all
@@ -122,7 +122,7 @@ def explain_tags(
     return Explained(values, owner, Y, chosen.astype(np.int64))
 
 
-def held(owner: Ints, pictures: Pictures, n_tags: int) -> Bools:
+def held(owner: Ints, pictures: PictureRegions, n_tags: int) -> Bools:
     """Return which tags hold a region of each picture."""
     found = np.zeros((len(pictures), n_tags), np.bool_)
     at = owner != NOBODY
@@ -136,9 +136,9 @@ class Risk:
 
     Attributes
     ----------
-    template : Weights
+    template : RegionWeights
         Weights of the right shapes.
-    pictures, Y : Pictures or ndarray of bool
+    pictures, Y : PictureRegions or ndarray of bool
         To learn from; no picture has more tags than regions.
     scenes : ndarray of int64 or None
         Of the pictures, where they are known.
@@ -150,8 +150,8 @@ class Risk:
         Threads.
     """
 
-    template: Weights
-    pictures: Pictures
+    template: RegionWeights
+    pictures: PictureRegions
     Y: Bools
     scenes: Ints | None = None
     scene_loss: float = 0.0
@@ -194,7 +194,7 @@ class Risk:
         y, whole = e.tags.astype(np.float64), self.pictures.whole
         gamma = np.stack([s.T @ (1 - y), s.T @ y], axis=-1)
         delta = None if self.template.delta is None else whole.T @ y
-        return Weights(self.pictures.rows.T @ z, whole.T @ s, gamma, delta).as_vector()
+        return RegionWeights(self.pictures.rows.T @ z, whole.T @ s, gamma, delta).as_vector()
 
 
 def _one_hot(labels: Ints, n: int) -> Doubles:

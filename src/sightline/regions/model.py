@@ -31,20 +31,20 @@ from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.regions.confidence import tag_margins
-from sightline.regions.examples import Pictures, as_tags, fitting
+from sightline.regions.examples import PictureRegions, as_tags, fitting
 from sightline.regions.inference import NOBODY
 from sightline.regions.learning import Risk, explain, held
 from sightline.regions.programme import by_relaxation, relax
 from sightline.regions.scenes import pseudo_scenes
-from sightline.regions.weights import Weights, start_weights
+from sightline.regions.weights import RegionWeights, start_weights
 from sightline.solvers.bundle import Minimum, minimize
 
 _SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tagging:
-    """What a model says of pictures.
+class RegionPrediction:
+    """Predicted tags, scenes and regions of pictures.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class RegionModel(PersistentEstimator):
 
     Attributes
     ----------
-    weights_ : Weights
+    weights_ : RegionWeights
         What was learnt.
     minimum_ : Minimum
         Value, gap and course of the objective.
@@ -173,7 +173,7 @@ class RegionModel(PersistentEstimator):
         whole: Any = None,
         scenes: Any = None,
         watch: Watch | None = None,
-        start: Weights | None = None,
+        start: RegionWeights | None = None,
     ) -> Self:
         """Learn from pictures' regions and the tags y they carry, 0 or 1.
 
@@ -188,11 +188,11 @@ class RegionModel(PersistentEstimator):
             the start of learning.
         watch : callable, optional
             Told how learning stands after each iteration.
-        start : Weights, optional
+        start : RegionWeights, optional
             Weights to stay near; found, and forgotten while learning, by default.
         """
         self._check()
-        pictures = Pictures.of(X, whole)
+        pictures = PictureRegions.of(X, whole)
         tags = as_tags(y, len(pictures))
         self.known_ = tags.sum(axis=0) >= self.least_pictures
         tags, self.dropped_ = fitting(tags & self.known_, pictures.counts)
@@ -218,26 +218,26 @@ class RegionModel(PersistentEstimator):
         """Number of columns that regions had in `fit`."""
         return len(self.weights_.alpha)
 
-    def predict(self, X: Sequence[Any], whole: Any = None) -> Tagging:
+    def predict(self, X: Sequence[Any], whole: Any = None) -> RegionPrediction:
         """Return tags, their regions and the scene of pictures."""
-        pictures, weights = Pictures.of(X, whole), self._serving()
+        pictures, weights = PictureRegions.of(X, whole), self._serving()
         if self.inference == "lp":
             owner, tags, scenes = _relaxed(weights, pictures)
-            return Tagging(tags, scenes, pictures.split(owner))
+            return RegionPrediction(tags, scenes, pictures.split(owner))
         found = explain(weights, pictures, workers=self.workers)
-        return Tagging(found.tags, found.scenes, pictures.split(found.owner))
+        return RegionPrediction(found.tags, found.scenes, pictures.split(found.owner))
 
     def decision_function(self, X: Sequence[Any], whole: Any = None) -> Doubles:
         """Return how much better pictures score with each tag than without: (pictures, tags).
 
         In the best scene of each picture; above 0 for what `predict` gives, and below for others.
         """
-        pictures, weights = Pictures.of(X, whole), self._serving()
+        pictures, weights = PictureRegions.of(X, whole), self._serving()
         return tag_margins(weights, pictures, explain(weights, pictures).scenes)
 
     def region_scores(self, X: Sequence[Any]) -> list[Doubles]:
         """Return for each picture what its regions are worth to tags: (regions, tags)."""
-        pictures = Pictures.of(X)
+        pictures = PictureRegions.of(X)
         return pictures.split(self._fitted().of_regions(pictures.rows))
 
     def label_regions(self, X: Sequence[Any], whole: Any = None) -> list[Ints]:
@@ -253,7 +253,7 @@ class RegionModel(PersistentEstimator):
 
     def problems(self, X: Sequence[Any], whole: Any = None) -> list[tuple[Doubles, Doubles]]:
         """Return what inference is asked: for each picture and scene worths and gains."""
-        pictures, w = Pictures.of(X, whole), self._fitted()
+        pictures, w = PictureRegions.of(X, whole), self._fitted()
         gain, B = w.of_tags(pictures.whole), w.gamma[:, :, 1] - w.gamma[:, :, 0]
         parts = pictures.split(w.of_regions(pictures.rows))
         return [(a, b + own) for a, own in zip(parts, gain, strict=True) for b in B]
@@ -274,7 +274,9 @@ class RegionModel(PersistentEstimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted model as far as predicting goes."""
-        weights = Weights(arrays["alpha"], arrays["beta"], arrays["gamma"], arrays.get("delta"))
+        weights = RegionWeights(
+            arrays["alpha"], arrays["beta"], arrays["gamma"], arrays.get("delta")
+        )
         made = cls(
             n_scenes=weights.n_scenes,
             whole_tags=weights.delta is not None,
@@ -338,11 +340,11 @@ class RegionModel(PersistentEstimator):
         assert found is not None
         return found
 
-    def _fitted(self) -> Weights:
+    def _fitted(self) -> RegionWeights:
         self._check_fitted()
         return self.weights_
 
-    def _serving(self) -> Weights:
+    def _serving(self) -> RegionWeights:
         """Return the weights to predict by: leaning, and never a tag that is not known."""
         weights = self._fitted().leaning(self.lean)
         weights.gamma[:, ~self.known_, 1] = -1e9
@@ -361,7 +363,7 @@ def filled(owner: Ints, worth: Doubles, tags: Bools) -> Ints:
     return np.where(owner == NOBODY, best, owner)
 
 
-def _relaxed(weights: Weights, pictures: Pictures) -> tuple[Ints, Bools, Ints]:
+def _relaxed(weights: RegionWeights, pictures: PictureRegions) -> tuple[Ints, Bools, Ints]:
     """Return owners, tags and scenes as the paper finds them, by the relaxation in every scene."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     const = weights.of_scenes(pictures.whole) + weights.gamma[:, :, 0].sum(axis=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline._typing import Bools, Doubles, Ints
-from sightline.regions.examples import Pictures
+from sightline.regions.examples import PictureRegions
 from sightline.regions.inference import NOBODY
 
 _FIRST = 1.0
@@ -41,7 +41,7 @@ class RegionRidge:
 
 
 def fit_region_ridge(
-    pictures: Pictures,
+    pictures: PictureRegions,
     Y: Bools,
     areas: Doubles,
     whole_alpha: float = 0.3,
@@ -62,7 +62,7 @@ def fit_region_ridge(
     Examples
     --------
     >>> grass, sky = np.eye(2)
-    >>> pictures = Pictures.of([[grass, sky], [grass, grass], [sky, sky]])
+    >>> pictures = PictureRegions.of([[grass, sky], [grass, grass], [sky, sky]])
     >>> Y = np.array([[True, True], [True, False], [False, True]])
     >>> learnt = fit_region_ridge(pictures, Y, np.full(6, 0.5))
     >>> learnt.regions(np.eye(2)).argmax(axis=1).tolist()
@@ -79,7 +79,7 @@ def fit_region_ridge(
     return RegionRidge(whole, found if rounds else first)
 
 
-def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Ints:
+def labelled(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints:
     """Return a tag of its picture for each region, and every tag a region; -1 without tags."""
     from sightline.regions._inference_fast import place_all
 
@@ -89,12 +89,12 @@ def labelled(scores: Doubles, pictures: Pictures, Y: Bools) -> Ints:
     return owner
 
 
-def fitting_regions(scores: Doubles, pictures: Pictures, Y: Bools) -> Ints:
+def fitting_regions(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints:
     """Return a tag of its picture for each region, or -1 for one that fits none of them.
 
     Every tag keeps the best of its regions, however little that fits.
 
-    >>> pictures = Pictures.of([np.zeros((3, 1))])
+    >>> pictures = PictureRegions.of([np.zeros((3, 1))])
     >>> scores = np.array([[0.9, 0.0], [0.0, 0.05], [0.0, 0.02]])
     >>> fitting_regions(scores, pictures, np.array([[True, True]])).tolist()
     [0, 1, -1]
@@ -110,7 +110,7 @@ def fitting_regions(scores: Doubles, pictures: Pictures, Y: Bools) -> Ints:
     return np.where(fits, owner, NOBODY)
 
 
-def averaged(pictures: Pictures, weight: Doubles) -> Doubles:
+def averaged(pictures: PictureRegions, weight: Doubles) -> Doubles:
     """Return the mean of each picture's regions, weighted."""
     total = np.add.reduceat(pictures.rows * weight[:, None], pictures.start[:-1], axis=0)
     mean: Doubles = total / np.add.reduceat(weight, pictures.start[:-1])[:, None]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Ints
 from sightline.features.local.codebook import assign, distinct
-from sightline.regions.examples import Pictures
+from sightline.regions.examples import PictureRegions
 from sightline.regions.segment import numbered
 
 _STARTS, _PASSES = 8, 50
@@ -21,7 +21,7 @@ MOST_IN_TREE = 3000
 _USUAL = 0.9
 
 
-def pseudo_scenes(pictures: Pictures, Y: Bools, n_scenes: int, seed: int = 0) -> Ints:
+def pseudo_scenes(pictures: PictureRegions, Y: Bools, n_scenes: int, seed: int = 0) -> Ints:
     """Return a scene for each picture, by k-means on its row, scaled to 0..1, and its tags."""
     return clusters(np.hstack([scaled(pictures.whole), Y]), n_scenes, seed)
 

@@ -23,9 +23,9 @@ from sightline._typing import Bools, Doubles, Ints
 from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
-from sightline.regions.examples import Pictures, as_tags, fitting
+from sightline.regions.examples import PictureRegions, as_tags, fitting
 from sightline.regions.learning import explain, explain_tags
-from sightline.regions.model import RegionModel, Tagging, Watch, filled
+from sightline.regions.model import RegionModel, RegionPrediction, Watch, filled
 from sightline.regions.ridge import (
     Linear,
     RegionRidge,
@@ -35,7 +35,7 @@ from sightline.regions.ridge import (
     ridge,
 )
 from sightline.regions.scenes import rareness, tree_clusters
-from sightline.regions.weights import Weights, scene_gains
+from sightline.regions.weights import RegionWeights, scene_gains
 
 _REGION, _SAID, _SCENE, _TOGETHER = 1.0, 8.0, 12.0, 0.1
 _CONSTANT, _SIZE = 0.3, 5.0
@@ -174,7 +174,7 @@ class ScoredRegionModel(PersistentEstimator):
 
     def predict(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
-    ) -> Tagging:
+    ) -> RegionPrediction:
         """Return tags, their regions and the scene of pictures."""
         seen = self._seen(X, whole, areas)
         return self._leaning_model().predict(seen.split(seen.rows), seen.whole)
@@ -188,7 +188,7 @@ class ScoredRegionModel(PersistentEstimator):
 
     def place(
         self, X: Sequence[Any], y: Any, whole: Any = None, areas: Sequence[Any] | None = None
-    ) -> Tagging:
+    ) -> RegionPrediction:
         """Return where given tags lie, each in one region at least, and the scene they fit.
 
         Of more tags than regions the rarest are left out. Regions go by what ridge says of them:
@@ -199,8 +199,8 @@ class ScoredRegionModel(PersistentEstimator):
         seen = self._seen(X, whole, areas)
         tags, _ = fitting(as_tags(y, len(seen)), seen.counts)
         scenes = explain_tags(self._fitted().weights_, seen, tags).scenes
-        scores = self.ridge_.regions(Pictures.of(X).rows)
-        return Tagging(tags, scenes, seen.split(fitting_regions(scores, seen, tags)))
+        scores = self.ridge_.regions(PictureRegions.of(X).rows)
+        return RegionPrediction(tags, scenes, seen.split(fitting_regions(scores, seen, tags)))
 
     def scene_fits(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
@@ -271,8 +271,8 @@ class ScoredRegionModel(PersistentEstimator):
 
     def _pictures(
         self, X: Sequence[Any], whole: Any, areas: Sequence[Any] | None
-    ) -> tuple[Pictures, Doubles]:
-        plain = Pictures.of(X, whole)
+    ) -> tuple[PictureRegions, Doubles]:
+        plain = PictureRegions.of(X, whole)
         sizes = 1.0 / np.repeat(plain.counts, plain.counts)
         if areas is not None:
             sizes = np.concatenate([np.asarray(a, np.float64) for a in areas])
@@ -281,14 +281,14 @@ class ScoredRegionModel(PersistentEstimator):
                 raise ParameterError.of("areas", type(self).__name__, must, sizes)
         if whole is None:
             rows = [averaged(plain, np.ones(len(sizes))), averaged(plain, sizes)]
-            plain = Pictures(plain.rows, plain.start, np.hstack(rows))
+            plain = PictureRegions(plain.rows, plain.start, np.hstack(rows))
         return plain, sizes
 
-    def _ridge(self, pictures: Pictures, tags: Bools, sizes: Doubles) -> RegionRidge:
+    def _ridge(self, pictures: PictureRegions, tags: Bools, sizes: Doubles) -> RegionRidge:
         return fit_region_ridge(pictures, tags, sizes, self.whole_alpha, self.region_alpha)
 
     def _out_of_fold(
-        self, pictures: Pictures, tags: Bools, sizes: Doubles
+        self, pictures: PictureRegions, tags: Bools, sizes: Doubles
     ) -> tuple[Doubles, Doubles]:
         """Return scores of regions and of pictures, each by ridge on other pictures."""
         random = np.random.default_rng(self.random_state)
@@ -305,15 +305,15 @@ class ScoredRegionModel(PersistentEstimator):
             says[fold == k] = learnt.whole(pictures.whole[fold == k])
         return regions, says
 
-    def _seen(self, X: Sequence[Any], whole: Any, areas: Sequence[Any] | None) -> Pictures:
+    def _seen(self, X: Sequence[Any], whole: Any, areas: Sequence[Any] | None) -> PictureRegions:
         self._fitted()
         pictures, sizes = self._pictures(X, whole, areas)
         regions = self.ridge_.regions(pictures.rows)
         return self._scored(pictures, sizes, regions, self.ridge_.whole(pictures.whole))
 
     def _scored(
-        self, pictures: Pictures, sizes: Doubles, regions: Doubles, says: Doubles
-    ) -> Pictures:
+        self, pictures: PictureRegions, sizes: Doubles, regions: Doubles, says: Doubles
+    ) -> PictureRegions:
         """Return pictures as the latent model sees them."""
         root = np.sqrt(sizes)
         shares = root / np.add.reduceat(root, pictures.start[:-1])[pictures.picture]
@@ -321,7 +321,7 @@ class ScoredRegionModel(PersistentEstimator):
         rows = np.hstack([regions, constant]) * shares[:, None] * _SIZE
         most = np.maximum.reduceat(regions, pictures.start[:-1], axis=0)
         whole = np.hstack([says, most, pictures.whole / self.spread_])
-        return Pictures(rows, pictures.start, whole)
+        return PictureRegions(rows, pictures.start, whole)
 
     def _fitted(self) -> RegionModel:
         self._check_fitted()
@@ -337,8 +337,8 @@ def _spread(rows: Doubles) -> float:
 
 
 def _start(
-    seen: Pictures, tags: Bools, scenes: Ints, n_scenes: int, region_share: float
-) -> Weights:
+    seen: PictureRegions, tags: Bools, scenes: Ints, n_scenes: int, region_share: float
+) -> RegionWeights:
     n = tags.shape[1]
     alpha = _REGION * np.vstack([np.eye(n), np.full((1, n), -1.0)])
     delta = np.zeros((seen.whole.shape[1], n))
@@ -349,10 +349,10 @@ def _start(
     # The same for a tag that is there and for one that is not: a constant of the scene.
     constants = (fits.constants * scale / n)[:, None, None]
     gamma = _TOGETHER * scene_gains(tags, scenes, n_scenes) + constants
-    return Weights(alpha, fits.weights * scale, gamma, _SAID * delta)
+    return RegionWeights(alpha, fits.weights * scale, gamma, _SAID * delta)
 
 
-def _leaning(start: Weights, seen: Pictures, tags: Bools) -> Weights:
+def _leaning(start: RegionWeights, seen: PictureRegions, tags: Bools) -> RegionWeights:
     """Return the start with the gain of all tags that gives the best F."""
     worth = [f_measure(tags, explain(start.leaning(by), seen).tags).micro for by in _LEANS]
     return start.leaning(float(_LEANS[int(np.argmax(worth))]))

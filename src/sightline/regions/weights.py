@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sightline._typing import Bools, Doubles, Ints
-from sightline.regions.examples import Pictures
+from sightline.regions.examples import PictureRegions
 
 _SMOOTH = 1.0
 _RIDGE = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """The tables; see above."""
+class RegionWeights:
+    """The weight tables of a region model, as above."""
 
     alpha: Doubles
     beta: Doubles
@@ -60,7 +60,7 @@ class Weights:
         parts = (self.alpha, self.beta, self.gamma, self.delta)
         return np.concatenate([p.ravel() for p in parts if p is not None])
 
-    def from_vector(self, vector: Doubles) -> Weights:
+    def from_vector(self, vector: Doubles) -> RegionWeights:
         """Return weights of the same shapes from one vector."""
         found: list[Doubles | None] = []
         at = 0
@@ -72,9 +72,9 @@ class Weights:
             at += p.size
         alpha, beta, gamma, delta = found
         assert alpha is not None and beta is not None and gamma is not None
-        return Weights(alpha, beta, gamma, delta)
+        return RegionWeights(alpha, beta, gamma, delta)
 
-    def leaning(self, by: float) -> Weights:
+    def leaning(self, by: float) -> RegionWeights:
         """Return weights by which every tag is worth so much more."""
         gamma = self.gamma.copy()
         gamma[:, :, 1] += by
@@ -82,8 +82,8 @@ class Weights:
 
 
 def start_weights(
-    pictures: Pictures, Y: Bools, scenes: Ints, n_scenes: int, whole_tags: bool
-) -> Weights:
+    pictures: PictureRegions, Y: Bools, scenes: Ints, n_scenes: int, whole_tags: bool
+) -> RegionWeights:
     """Return where learning starts.
 
     Of codewords, rows of 0 and 1, by counting what occurs together, whatever the regions (section
@@ -105,7 +105,7 @@ def start_weights(
         beta = _ridge(pictures.whole, s)
     gamma = scene_gains(Y, scenes, n_scenes)
     delta = _ridge(pictures.whole, Y.astype(float)) if whole_tags else None
-    return Weights(alpha, beta, gamma, delta)
+    return RegionWeights(alpha, beta, gamma, delta)
 
 
 def scene_gains(Y: Bools, scenes: Ints, n_scenes: int) -> Doubles:

@@ -16,7 +16,7 @@ from sightline._exports import lazy
 if TYPE_CHECKING:
     from sightline.similarity.bags import Bags
     from sightline.similarity.context import Context, PairsInContext
-    from sightline.similarity.distances import MEASURES, Measure
+    from sightline.similarity.distances import MEASURES, PairMeasure
     from sightline.similarity.feature_maps import additive_map
     from sightline.similarity.formulas import KERNELS, Kernel
     from sightline.similarity.frames import Frame
@@ -32,7 +32,7 @@ else:
         {
             "bags": ("Bags",),
             "context": ("Context", "PairsInContext"),
-            "distances": ("MEASURES", "Measure"),
+            "distances": ("MEASURES", "PairMeasure"),
             "feature_maps": ("additive_map",),
             "formulas": ("KERNELS", "Kernel"),
             "frames": ("Frame",),
@@ -57,7 +57,7 @@ __all__ = [
     "MEASURES",
     "MatchKernel",
     "MeanKernel",
-    "Measure",
+    "PairMeasure",
     "PairsInContext",
     "PairsOf",
     "Phi",

@@ -36,8 +36,8 @@ _GATHERED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A way to compare two rows.
+class PairMeasure:
+    """A similarity or distance of two rows.
 
     Attributes
     ----------
@@ -217,12 +217,12 @@ def _chi2_of_pairs(a: Floats, b: Floats, left: Ints, right: Ints) -> Doubles:
 
 
 MEASURES = {
-    "cosine": Measure(_cosines, _in_parts(_cosine_of_rows)),
-    "exp-l1": Measure(_l1, _l1_of_pairs, falls=True),
-    "exp-l2": Measure(squared_distances, _in_parts(_squared_of_rows), falls=True),
-    "exp-chi2": Measure(_chi2, _chi2_of_pairs, falls=True, counts=True),
-    "intersection": Measure(_shared, _in_parts(_shared_of_rows), counts=True),
-    "minus-l2": Measure(_minus_distances, _in_parts(_minus_of_rows)),
+    "cosine": PairMeasure(_cosines, _in_parts(_cosine_of_rows)),
+    "exp-l1": PairMeasure(_l1, _l1_of_pairs, falls=True),
+    "exp-l2": PairMeasure(squared_distances, _in_parts(_squared_of_rows), falls=True),
+    "exp-chi2": PairMeasure(_chi2, _chi2_of_pairs, falls=True, counts=True),
+    "intersection": PairMeasure(_shared, _in_parts(_shared_of_rows), counts=True),
+    "minus-l2": PairMeasure(_minus_distances, _in_parts(_minus_of_rows)),
 }
 """The ways to compare by name; a further one needs a line here and a test."""
 FOUR = ("cosine", "exp-l1", "exp-l2", "exp-chi2")

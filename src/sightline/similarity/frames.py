@@ -1,18 +1,18 @@
-"""Frames: how rows of a descriptor are laid out before they are compared, learnt from pictures.
+"""Frames: the scaling of a feature before pictures are compared by it, fitted on training pictures.
 
     plain      as they are
-    unit       of length 1
-    root       signed square roots, of length 1
-    standard   each number less its mean, by its deviation, within 3 deviations
-    ranks      each number by the share of training pictures that have a smaller one
-    damped     centred, strong directions damped (`whitening`), of length 1
-    rooted     as root, and then damped
-    reduced    of length 1, centred, the 128 directions in which training pictures differ most, of
-               length 1; of shorter descriptors half of the directions
-    compact    the same with 256 directions, strong ones damped as `whitening` does: what feedback
-               learns best from of a network's activations
+    unit       L2-normalised
+    root       signed square roots, L2-normalised
+    standard   standardised, clipped to 3 standard deviations
+    ranks      each number replaced by the share of training pictures with a smaller one
+    damped     centred, strong directions damped (`whitening`), L2-normalised
+    rooted     as root, then damped
+    reduced    L2-normalised, centred, reduced to the 128 principal directions of training pictures
+               and L2-normalised again; shorter features keep half of their directions
+    compact    the same with 256 directions, strong ones damped as `whitening` does: the best for
+               relevance feedback with a network's activations
 
-Which one is best differs between descriptors, and is decided by whoever has queries to decide by.
+Which one is best differs between features; it is selected on queries.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from sightline.errors import DataError, ParameterError
 from sightline.similarity.distances import dense
 from sightline.similarity.formulas import Rows, as_rows
 from sightline.similarity.whitening import Whitening
+from sightline.vectors import l2_normalize, l2_norms
 
 PLAIN = "plain"
 COMPACT = "compact"
@@ -39,36 +40,34 @@ Arrays = Mapping[str, Any]
 
 
 class _Kind(NamedTuple):
-    """A kind of frame.
+    """A kind of scaling.
 
-    `learn` makes arrays of the rows of training pictures; `lay_out` lays rows out by them; `sides`
-    are those of the arrays, "d" where a side is as long as a row.
+    `fit` returns arrays from the rows of training pictures, `transform` scales rows by them.
+    `sides` are those of the arrays, "d" where a side is as long as a row.
     """
 
-    learn: Callable[[Floats], dict[str, Any]]
-    lay_out: Callable[[Floats, Arrays], Floats]
+    fit: Callable[[Floats], dict[str, Any]]
+    transform: Callable[[Floats, Arrays], Floats]
     sides: Mapping[str, tuple[str, ...]]
 
 
-def _nothing(train: Floats) -> dict[str, Any]:
+def _fit_plain(train: Floats) -> dict[str, Any]:
     return {}
 
 
 def _unit(rows: Floats, arrays: Arrays) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    found: Floats = rows / np.where(lengths > 0, lengths, 1.0).astype(np.float32)[:, None]
-    return found
+    return np.asarray(l2_normalize(rows, l2_norms(rows, np.float64).astype(np.float32)))
 
 
 def _root(rows: Floats, arrays: Arrays) -> Floats:
     return _unit(np.sign(rows) * np.sqrt(np.abs(rows)), arrays)
 
 
-def _learn_standard(train: Floats) -> dict[str, Any]:
-    mean, spread = train.mean(axis=0), train.std(axis=0)
-    # Rounding of a number that never differs is no spread.
-    known = spread > 1e-6 * np.abs(train).max(axis=0)
-    return {"mean": mean, "factor": known / np.where(known, spread, 1.0)}
+def _fit_standard(train: Floats) -> dict[str, Any]:
+    mean, deviation = train.mean(axis=0), train.std(axis=0)
+    # A column that never differs has a deviation of rounding alone, so the limit is not 0.
+    varies = deviation > 1e-6 * np.abs(train).max(axis=0)
+    return {"mean": mean, "factor": varies / np.where(varies, deviation, 1.0)}
 
 
 def _standard(rows: Floats, arrays: Arrays) -> Floats:
@@ -77,7 +76,7 @@ def _standard(rows: Floats, arrays: Arrays) -> Floats:
     return out
 
 
-def _learn_ranks(train: Floats) -> dict[str, Any]:
+def _fit_ranks(train: Floats) -> dict[str, Any]:
     return {"sorted": np.ascontiguousarray(np.sort(train, axis=0).T)}
 
 
@@ -88,7 +87,7 @@ def _ranks(rows: Floats, arrays: Arrays) -> Floats:
     return out
 
 
-def _learn_damped(train: Floats) -> dict[str, Any]:
+def _fit_damped(train: Floats) -> dict[str, Any]:
     w = Whitening.of(train)
     return {"mean": w.mean, "matrix": w.matrix}
 
@@ -97,15 +96,15 @@ def _damped(rows: Floats, arrays: Arrays) -> Floats:
     return np.asarray(Whitening(arrays["mean"], arrays["matrix"])(rows), np.float32)
 
 
-def _learn_rooted(train: Floats) -> dict[str, Any]:
-    return _learn_damped(_root(train, {}))
+def _fit_rooted(train: Floats) -> dict[str, Any]:
+    return _fit_damped(_root(train, {}))
 
 
 def _rooted(rows: Floats, arrays: Arrays) -> Floats:
     return _damped(_root(rows, {}), arrays)
 
 
-def _learn_reduced(train: Floats, most: int = DIRECTIONS, damping: float = 0.0) -> dict[str, Any]:
+def _fit_reduced(train: Floats, most: int = DIRECTIONS, damping: float = 0.0) -> dict[str, Any]:
     from scipy.linalg import eigh
 
     units = _unit(train, {})
@@ -123,8 +122,8 @@ def _learn_reduced(train: Floats, most: int = DIRECTIONS, damping: float = 0.0) 
     return {"mean": mean.astype(np.float32), "directions": V.astype(np.float32)}
 
 
-def _learn_compact(train: Floats) -> dict[str, Any]:
-    return _learn_reduced(train, MORE_DIRECTIONS, _DAMPING)
+def _fit_compact(train: Floats) -> dict[str, Any]:
+    return _fit_reduced(train, MORE_DIRECTIONS, _DAMPING)
 
 
 def _reduced(rows: Floats, arrays: Arrays) -> Floats:
@@ -132,36 +131,36 @@ def _reduced(rows: Floats, arrays: Arrays) -> Floats:
 
 
 _KINDS: dict[str, _Kind] = {
-    PLAIN: _Kind(_nothing, lambda rows, arrays: rows, {}),
-    "unit": _Kind(_nothing, _unit, {}),
-    "root": _Kind(_nothing, _root, {}),
-    "standard": _Kind(_learn_standard, _standard, {"mean": ("d",), "factor": ("d",)}),
-    "ranks": _Kind(_learn_ranks, _ranks, {"sorted": ("d", "n")}),
-    "damped": _Kind(_learn_damped, _damped, {"mean": ("d",), "matrix": ("d", "d")}),
-    "rooted": _Kind(_learn_rooted, _rooted, {"mean": ("d",), "matrix": ("d", "d")}),
-    "reduced": _Kind(_learn_reduced, _reduced, {"mean": ("d",), "directions": ("d", "n")}),
-    COMPACT: _Kind(_learn_compact, _reduced, {"mean": ("d",), "directions": ("d", "n")}),
+    PLAIN: _Kind(_fit_plain, lambda rows, arrays: rows, {}),
+    "unit": _Kind(_fit_plain, _unit, {}),
+    "root": _Kind(_fit_plain, _root, {}),
+    "standard": _Kind(_fit_standard, _standard, {"mean": ("d",), "factor": ("d",)}),
+    "ranks": _Kind(_fit_ranks, _ranks, {"sorted": ("d", "n")}),
+    "damped": _Kind(_fit_damped, _damped, {"mean": ("d",), "matrix": ("d", "d")}),
+    "rooted": _Kind(_fit_rooted, _rooted, {"mean": ("d",), "matrix": ("d", "d")}),
+    "reduced": _Kind(_fit_reduced, _reduced, {"mean": ("d",), "directions": ("d", "n")}),
+    COMPACT: _Kind(_fit_compact, _reduced, {"mean": ("d",), "directions": ("d", "n")}),
 }
 
 KINDS = tuple(_KINDS)
 """The frames by name."""
 
 FRAMES = tuple(kind for kind in KINDS if kind != COMPACT)
-"""Those that are tried where likeness is learnt."""
+"""Those in the grid of similarity models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """How rows of one descriptor are laid out; frozen once it has learnt.
+    """The scaling of one feature, fitted on training pictures.
 
     Attributes
     ----------
     kind : str
         One of `KINDS`.
     length : int
-        How many numbers rows have before.
+        Number of columns before scaling.
     arrays : mapping
-        What was learnt.
+        What was fitted.
 
     Examples
     --------
@@ -188,12 +187,12 @@ class Frame:
         rows = as_rows(train)
         if not rows.shape[0]:
             raise DataError("There is no picture to learn a frame from. Give at least one.")
-        learnt = {} if kind == PLAIN else _KINDS[kind].learn(dense(rows))
-        return cls(kind, int(rows.shape[1]), learnt)
+        fitted = {} if kind == PLAIN else _KINDS[kind].fit(dense(rows))
+        return cls(kind, int(rows.shape[1]), fitted)
 
     @classmethod
     def from_arrays(cls, kind: str, length: int, arrays: Arrays) -> Frame:
-        """Make a frame again from what it had learnt."""
+        """Return the scaling that these arrays are of."""
         if kind not in _KINDS:
             raise DataError(f"There is no frame {kind!r}. Known: {', '.join(KINDS)}.")
         sides = _KINDS[kind].sides
@@ -208,7 +207,7 @@ class Frame:
 
     @property
     def framed_length(self) -> int:
-        """How many numbers rows have once they are laid out."""
+        """Number of columns after scaling."""
         return int(self.arrays["directions"].shape[1]) if self._shorter else self.length
 
     @property
@@ -216,10 +215,10 @@ class Frame:
         return "directions" in self.arrays
 
     def __call__(self, rows: Any) -> Rows:
-        """Return rows as they are to be compared."""
-        given = as_rows(rows)
-        if given.shape[1] != self.length:
-            raise DataError(f"Rows must be of length {self.length}. Got {given.shape[1]}.")
+        """Return rows scaled."""
+        table = as_rows(rows)
+        if table.shape[1] != self.length:
+            raise DataError(f"Rows must be of length {self.length}. Got {table.shape[1]}.")
         if self.kind == PLAIN:
-            return given
-        return _KINDS[self.kind].lay_out(dense(given), self.arrays)
+            return table
+        return _KINDS[self.kind].transform(dense(table), self.arrays)

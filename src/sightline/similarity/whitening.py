@@ -23,6 +23,7 @@ import numpy as np
 
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.formulas import as_rows
+from sightline.vectors import l2_normalize, l2_norms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,9 +75,7 @@ class Whitening:
         if X.shape[1] != len(self.mean):
             raise DataError(f"Features must be of length {len(self.mean)}. Got {X.shape[1]}.")
         out = np.asarray((X - self.mean) @ self.matrix, dtype=np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", out, out, dtype=np.float64))
-        out /= np.where(lengths > 0, lengths, 1.0)[:, None].astype(np.float32)
-        return out
+        return np.asarray(l2_normalize(out, l2_norms(out, np.float64).astype(np.float32)))
 
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return all that was learnt; `from_arrays` makes the same whitening of it."""

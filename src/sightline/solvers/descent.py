@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 from sightline._typing import Doubles
 from sightline.contracts import Progress
 from sightline.progress import NoProgress
-from sightline.solvers.structural import Outcome, Round, Stop, Structured
+from sightline.solvers.structural import Outcome, Stop, Structured, TrainingRound
 
 Batch = TypeVar("Batch")
 _SILENT = NoProgress()
@@ -47,7 +47,7 @@ def descend(
     model: Sloped[Batch],
     max_rounds: int = 200,
     progress: Progress = _SILENT,
-    on_round: Callable[[Round], None] | None = None,
+    on_round: Callable[[TrainingRound], None] | None = None,
 ) -> Outcome:
     """Train a model from where it is; it ends with the best parameters that were looked at.
 
@@ -61,16 +61,16 @@ def descend(
     """
     from scipy.optimize import minimize
 
-    looked: list[Round] = []
-    best: list[Round] = []
-    steps: list[Round] = []
+    looked: list[TrainingRound] = []
+    best: list[TrainingRound] = []
+    steps: list[TrainingRound] = []
 
     def cost(parameters: Doubles) -> tuple[float, Doubles]:
         model.put(parameters)
         batch = model.separate()
         (violation,) = model.violations([batch])
         xi = max(0.0, violation)
-        looked[:] = [Round(len(steps), 1, model.penalty(), xi, violation)]
+        looked[:] = [TrainingRound(len(steps), 1, model.penalty(), xi, violation)]
         if not best or looked[0].objective < best[0].objective:
             best[:] = looked
             model.remember()

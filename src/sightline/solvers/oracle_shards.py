@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Doubles
-from sightline.contracts import InTurn, Json, Mapper, Part
+from sightline.contracts import Json, Mapper, Part, SerialMapper
 from sightline.errors import ParameterError
-from sightline.solvers.oracles import Criterion, Lists, Separated, separate
+from sightline.solvers.oracles import CandidateLists, Criterion, Separated, separate
 
 
 class OracleShards:
@@ -25,19 +25,23 @@ class OracleShards:
 
     Examples
     --------
-    >>> lists = Lists.of([[0, 1, 2], [0, 1]], [[1, 0, 0], [0, 1]])
+    >>> lists = CandidateLists.of([[0, 1, 2], [0, 1]], [[1, 0, 0], [0, 1]])
     >>> oracles = OracleShards(lists, Criterion.named("auc"), shards=2)
     >>> oracles.separate(np.array([0.1, 0.4, 0.0, 0.0, 2.0])).counts.tolist()
     [2, -1, -1, 0, 0]
     """
 
     def __init__(
-        self, lists: Lists, criterion: Criterion, shards: int = 1, compute: Mapper | None = None
+        self,
+        lists: CandidateLists,
+        criterion: Criterion,
+        shards: int = 1,
+        compute: Mapper | None = None,
     ) -> None:
         if isinstance(shards, bool) or not isinstance(shards, int | np.integer) or shards < 1:
             raise ParameterError.of("shards", "LSCMR", "a whole number of at least 1", shards)
         self._lists, self._criterion = lists, criterion
-        self._compute: Mapper = InTurn() if compute is None else compute
+        self._compute: Mapper = SerialMapper() if compute is None else compute
         # Where lists are parted so that every shard has about as many candidates.
         even = np.linspace(0, lists.start[-1], shards + 1)
         ends = np.unique(np.searchsorted(lists.start, even))
@@ -72,7 +76,9 @@ def separate_some(
     args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Json], Arrays]:
     """Find the worst orders of some lists."""
-    lists = Lists(arrays["start"], arrays["candidate"], arrays["relevant"], arrays["query"])
+    lists = CandidateLists(
+        arrays["start"], arrays["candidate"], arrays["relevant"], arrays["query"]
+    )
     criterion = Criterion(str(args["name"]), int(str(args["kind"])), int(str(args["k"])))
     found = separate(arrays["scores"], lists, criterion)
     return {}, {"counts": found.counts, "losses": found.losses, "values": found.values}

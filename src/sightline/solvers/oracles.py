@@ -68,7 +68,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lists:
+class CandidateLists:
     """Lists of candidates of different length, one after the other.
 
     Attributes
@@ -95,7 +95,7 @@ class Lists:
         return len(self.query)
 
     @classmethod
-    def of(cls, candidates: Any, relevance: Any, query: ArrayLike | None = None) -> Lists:
+    def of(cls, candidates: Any, relevance: Any, query: ArrayLike | None = None) -> CandidateLists:
         """Return lists, one for each query; those that rank nothing are dropped and counted.
 
         Parameters
@@ -108,7 +108,7 @@ class Lists:
 
         Examples
         --------
-        >>> lists = Lists.of([[0, 1, 2], [1, 2]], [[1, 0, 0], [1, 1]])
+        >>> lists = CandidateLists.of([[0, 1, 2], [1, 2]], [[1, 0, 0], [1, 1]])
         >>> len(lists), lists.n_dropped, lists.query.tolist()
         (1, 1, [0])
         """
@@ -153,7 +153,7 @@ class Separated:
 
 
 def separate(
-    scores: ArrayLike, lists: Lists, criterion: Criterion, exact: bool = False
+    scores: ArrayLike, lists: CandidateLists, criterion: Criterion, exact: bool = False
 ) -> Separated:
     """Return the order of each list with the largest Delta(y) - delta F(y).
 
@@ -161,8 +161,8 @@ def separate(
     ----------
     scores : array-like
         Of all candidates of all lists, in their order.
-    lists : Lists
-        As `Lists.of` makes them.
+    lists : CandidateLists
+        As `CandidateLists.of` makes them.
     criterion : Criterion
         The measure.
     exact : bool, default=False
@@ -170,7 +170,7 @@ def separate(
 
     Examples
     --------
-    >>> lists = Lists.of([[0, 1, 2]], [[1, 0, 0]])
+    >>> lists = CandidateLists.of([[0, 1, 2]], [[1, 0, 0]])
     >>> found = separate([0.1, 0.4, 0.0], lists, Criterion.named("auc"))
     >>> found.counts.tolist(), found.losses.tolist(), found.values.round(2).tolist()
     ([2, -1, -1], [1.0], [1.2])

@@ -94,8 +94,8 @@ def check_aggressiveness(C: float, owner: str) -> float:
     return float(C)
 
 
-class PassiveAggressive:
-    """Weights that learn from one difference vector at a time.
+class PassiveAggressiveWeights:
+    """Weights learned by passive-aggressive steps, from one difference vector at a time.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class PassiveAggressive:
 
     Examples
     --------
-    >>> learner = PassiveAggressive(2, C=10.0)
+    >>> learner = PassiveAggressiveWeights(2, C=10.0)
     >>> learner.step([2.0, 0.0])
     0.25
     >>> learner.step([0.0, 1.0], weight=0.05)
@@ -127,8 +127,8 @@ class PassiveAggressive:
     """
 
     def __init__(self, n_features: int, C: float = 1.0, variant: Variant = "PA-I") -> None:
-        self.C = check_aggressiveness(C, "PassiveAggressive")
-        self._variant = variant_number(variant, "PassiveAggressive")
+        self.C = check_aggressiveness(C, "PassiveAggressiveWeights")
+        self._variant = variant_number(variant, "PassiveAggressiveWeights")
         self.w: NDArray[np.float64] = np.zeros(n_features)
         self._late: NDArray[np.float64] = np.zeros(n_features)
         self.t = 0

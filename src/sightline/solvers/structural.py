@@ -74,7 +74,7 @@ class Structured(Protocol[Batch]):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class TrainingRound:
     """One round: what was reached on the batches there were, and what the oracle then found.
 
     `xi` is the slack on the batches solved for, `violation` that of the worst batch of all, and
@@ -108,8 +108,8 @@ class Outcome:
     way to one.
     """
 
-    rounds: tuple[Round, ...]
-    kept: Round
+    rounds: tuple[TrainingRound, ...]
+    kept: TrainingRound
     stop: Stop
 
 
@@ -120,7 +120,7 @@ def cutting_planes(
     patience: int = 50,
     max_batches: int = 100,
     progress: Progress = _SILENT,
-    on_round: Callable[[Round], None] | None = None,
+    on_round: Callable[[TrainingRound], None] | None = None,
 ) -> Outcome:
     """Train a model; it ends with the best parameters that were looked at.
 
@@ -142,7 +142,7 @@ def cutting_planes(
     """
     batches = [model.separate()]
     (violation,) = model.violations(batches)
-    best = Round(0, 1, model.penalty(), violation, violation)
+    best = TrainingRound(0, 1, model.penalty(), violation, violation)
     rounds, bests = [best], [best.objective]
     stop: Stop | None = None
     model.remember()
@@ -179,18 +179,18 @@ def _look(
     xi: float,
     share: float,
     max_batches: int,
-) -> Round:
+) -> TrainingRound:
     """Ask the oracle at the present parameters, and keep its batch."""
     n = len(batches)
     found = model.separate()
     (violation,) = model.violations([found])
-    looked = Round(number, n, model.penalty(), xi, violation, share)
+    looked = TrainingRound(number, n, model.penalty(), xi, violation, share)
     _keep(model, batches, found, max_batches)
     return looked
 
 
 def _stop(
-    last: Round, bests: Sequence[float], eps: float, max_rounds: int, patience: int
+    last: TrainingRound, bests: Sequence[float], eps: float, max_rounds: int, patience: int
 ) -> Stop | None:
     if last.violation <= last.xi + eps:
         return "converged"

@@ -1,8 +1,8 @@
-"""The catalogue: what is known of each picture now, derived from the event log.
+"""The catalogue: the current facts about each picture, derived from the event log.
 
-It answers "what is new?", "which pictures lie in this folder?" and "what is its path?" without
-reading the log. It can be thrown away: replaying the log builds it again. Only stamps (size and
-time of files, so that unchanged ones are not read again) and reasons for skipping live here alone.
+It answers "what is new?", "which pictures are in this folder?" and "what is its path?" without
+reading the log. It can be deleted: replaying the log builds it again. Only stamps (size and time of
+files, so that unchanged ones are not read again) and reasons for skipping are stored here alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sightline.store.database import connect, connect_sealed, database_errors
 from sightline.store.events import Event
 from sightline.store.schema import prepare
 
-# In place of a picture's stamps: a crash came between the log and the publish.
+# Stored instead of a picture's stamps after a crash between the log and the publish.
 UNPUBLISHED = "unpublished"
 _OUTDATED = "outdated"
 _KNOWN = "id, path, sha, size, mtime, stamps"
@@ -28,11 +28,20 @@ _FACTS = "id, path, size, mtime, width, height, format, taken"
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """A row that a rollback left behind what is known of its picture; kept before the stamps.
+    """A picture whose row is out of date since a rollback; stored in front of its stamps.
 
-    `version` holds the row that is right. `part` is what differs there: all of the `row`, its
-    `words` (and perhaps features) alone, or only `features` that the current row lacks.
+    Attributes
+    ----------
+    version : int
+        The version that has the right row.
+    part : str
+        What differs: the whole "row", only its "words" (and perhaps features), or only "features"
+        that the current row lacks.
+    stamps : str
+        The picture's stamps.
 
+    Examples
+    --------
     >>> Outdated.of(str(Outdated(7, "words", "[]")))
     Outdated(version=7, part='words', stamps='[]')
     """
@@ -46,7 +55,7 @@ class Outdated:
 
     @classmethod
     def of(cls, stamps: str) -> Outdated | None:
-        """Read it back; None where the stamps are those of an ordinary row."""
+        """Parse stamps; None for those of a row that is up to date."""
         if not stamps.startswith(f"{_OUTDATED} "):
             return None
         _, version, part, rest = stamps.split(" ", 3)
@@ -55,7 +64,7 @@ class Outdated:
 
 @dataclass(frozen=True, slots=True)
 class KnownPicture:
-    """What the catalogue remembers of a picture, to tell whether it changed."""
+    """What the catalogue remembers of a picture, to detect whether its file changed."""
 
     picture: int
     path: bytes
@@ -66,12 +75,13 @@ class KnownPicture:
 
     @property
     def outdated(self) -> Outdated | None:
+        """How the picture's row is out of date; None if it is not."""
         return Outdated.of(self.stamps)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a person may filter by or wants to see of a picture."""
+    """What a picture can be filtered by, and what is shown of it."""
 
     picture: int
     path: bytes
@@ -85,11 +95,22 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class VectorsFile:
-    """A file of vectors every index looks at; `present` is false once it is to be forgotten.
+    """A file of vectors that every index reads.
 
-    `fingerprint` is that of its rows in the store, empty before it was ever read; `order` is the
-    checksum of the pictures' paths whose order its rows had, empty where the file has keys.
-    `key_column` is the column of keys where the user named it.
+    Attributes
+    ----------
+    name : str
+        The feature its rows become.
+    path : str
+        The file.
+    fingerprint : str
+        That of its rows in the store, "" before it was first read.
+    order : str
+        The checksum of the paths in whose order its rows are, "" if the file has keys.
+    present : bool
+        False once the file is removed from the collection.
+    key_column : str
+        The column of keys, "" unless the user named it.
     """
 
     name: str
@@ -100,16 +121,27 @@ class VectorsFile:
     key_column: str = ""
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as it is kept; what is not set is left out, as stores had it before."""
-        out: dict[str, Json] = asdict(self)
-        return out if self.key_column else {k: v for k, v in out.items() if k != "key_column"}
+        """Return it as it is stored; without a key column as older releases stored it."""
+        fields: dict[str, Json] = asdict(self)
+        return fields if self.key_column else {k: v for k, v in fields.items() if k != "key_column"}
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A filter on pictures; what is None does not filter. Times are seconds, sides pixels.
+    """A filter on pictures; what is None does not filter.
 
-    `tagged` leaves pictures that carry some word.
+    Attributes
+    ----------
+    folder : bytes or None
+        Only pictures below this folder.
+    after, before : int or None
+        Only pictures taken (or, if unknown, changed) in this time, in seconds since 1970.
+    min_side, max_side : int or None
+        Only pictures whose longer side has this many pixels.
+    min_bytes, max_bytes : int or None
+        Only files of this size.
+    tagged : bool or None
+        True for only pictures that carry some word.
     """
 
     folder: bytes | None = None
@@ -138,22 +170,22 @@ class Catalogue:
             raise
 
     def hold(self) -> None:
-        """Look at the state of now, and at none that others commit later, until held again."""
+        """Start a read transaction: later commits of others are invisible until the next `hold`."""
         with database_errors(self.path):
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
             self.db.execute("BEGIN")
 
-    # -- what the log said -------------------------------------------------------------------
+    # -- applying the log --------------------------------------------------------------------
 
     def applied(self) -> int:
-        """Return the number of the last event that went into these tables."""
+        """Return the number of the last event that was applied to these tables."""
         return int(self.meta("applied") or 0)
 
     def apply(self, events: Iterable[Event], *, published: bool = True) -> None:
-        """Bring the tables up to date with events not applied yet; call inside a transaction.
+        """Apply the events that are not applied yet; call inside a transaction.
 
-        With `published` false the pictures spoken of are marked: their rows are older than this.
+        With `published` false their pictures are marked: their rows are older than the events.
         """
         last = self.applied()
         for e in events:
@@ -165,7 +197,7 @@ class Catalogue:
         self.set_meta("applied", str(last))
 
     def mark_unpublished(self, pictures: Iterable[int]) -> None:
-        """Have the next index read pictures again, since their rows are not what is known here."""
+        """Mark pictures with out-of-date rows, so that the next index reads them again."""
         self.restamp((p, UNPUBLISHED) for p in pictures)
 
     def restamp(self, stamps: Iterable[tuple[int, str]]) -> None:
@@ -174,7 +206,7 @@ class Catalogue:
         self.db.executemany(sql, ((text, p) for p, text in stamps))
 
     def mark_all_unpublished(self) -> None:
-        """Have the next index read every picture again."""
+        """Mark all pictures, so that the next index reads them again."""
         self.db.execute("UPDATE pictures SET stamps=? WHERE gone=0", (UNPUBLISHED,))
 
     def _apply(self, e: Event) -> None:
@@ -200,8 +232,8 @@ class Catalogue:
             self._apply_words_file(str(b["path"]), bool(b.get("present", True)))
         elif e.kind == "vectors-file":
             texts = ("name", "path", "fingerprint", "order", "key_column")
-            told = {k: str(b.get(k, "")) for k in texts}
-            file = VectorsFile(**told, present=bool(b.get("present", True)))
+            fields = {k: str(b.get(k, "")) for k in texts}
+            file = VectorsFile(**fields, present=bool(b.get("present", True)))
             others = [f for f in self.vectors_files() if f.name != file.name]
             self.set_meta("vectors_files", vectors_text([*others, file]))
 
@@ -235,7 +267,7 @@ class Catalogue:
         return [KnownPicture(*row) for row in self.db.execute(sql, (sha,))]
 
     def stamp(self, picture: int, size: int, mtime: int, stamps: str) -> None:
-        """Remember size and times, so that the picture is not read again while they hold."""
+        """Store size and times, so that the picture is not read again while they are the same."""
         self.db.execute(
             "UPDATE pictures SET size=?, mtime=?, stamps=? WHERE id=?",
             (size, mtime, stamps, picture),
@@ -243,16 +275,16 @@ class Catalogue:
 
     def facts(self, pictures: Iterable[int]) -> dict[int, Facts]:
         """Return path and facts of each picture that is not gone."""
-        out: dict[int, Facts] = {}
+        facts: dict[int, Facts] = {}
         sql = f"SELECT {_FACTS} FROM pictures WHERE id=? AND gone=0"
         with database_errors(self.path):
             for p in pictures:
                 for row in self.db.execute(sql, (int(p),)):
-                    out[row[0]] = Facts(*row)
-        return out
+                    facts[row[0]] = Facts(*row)
+        return facts
 
     def forget(self, pictures: Iterable[int], keep_terms: Iterable[int]) -> None:
-        """Remove pictures, their words, and every term no picture carries any more."""
+        """Remove pictures, their words, and all terms but `keep_terms`."""
         for p in pictures:
             self.db.execute("DELETE FROM pictures WHERE id=?", (p,))
             self.db.execute("DELETE FROM words WHERE picture=?", (p,))
@@ -293,14 +325,14 @@ class Catalogue:
     # -- words -------------------------------------------------------------------------------
 
     def words(self, picture: int) -> list[Tags]:
-        """Return what each source says about a picture."""
+        """Return the words of a picture, by source."""
         sql = "SELECT source, tags, text FROM words WHERE picture=? ORDER BY source"
         with database_errors(self.path):
             rows = self.db.execute(sql, (picture,)).fetchall()
         return [Tags(source, tuple(json.loads(tags)), text) for source, tags, text in rows]
 
     def with_source(self, source: str) -> list[int]:
-        """Return the pictures, gone ones too, that a source gives words, ids ascending."""
+        """Return the ids of pictures, gone ones too, with words of a source, ascending."""
         sql = "SELECT picture FROM words WHERE source=? ORDER BY picture"
         with database_errors(self.path):
             return [row[0] for row in self.db.execute(sql, (source,))]
@@ -318,7 +350,7 @@ class Catalogue:
         self.db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?)", terms)
 
     def terms(self) -> Iterator[tuple[int, str]]:
-        """Yield every term ever seen with its id."""
+        """Yield every term of the collection with its id."""
         with database_errors(self.path):
             yield from self.db.execute("SELECT id, term FROM terms ORDER BY term")
 
@@ -342,13 +374,13 @@ class Catalogue:
     # -- small values ------------------------------------------------------------------------
 
     def meta(self, key: str) -> str | None:
-        """Return a small value kept under a name."""
+        """Return a small value stored under a name; None if there is none."""
         with database_errors(self.path):
             row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
         return row[0] if row else None
 
     def set_meta(self, key: str, value: str) -> None:
-        """Keep a small value under a name."""
+        """Store a small value under a name."""
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 
     def counts(self) -> tuple[int, int, int]:
@@ -381,5 +413,5 @@ class Catalogue:
 
 
 def vectors_text(files: Iterable[VectorsFile]) -> str:
-    """Return files of vectors as the small value they are kept in."""
+    """Return files of vectors as the text they are stored as."""
     return json.dumps([f.as_json() for f in files])

@@ -1,4 +1,4 @@
-"""Opening SQLite files the one way this store does.
+"""Opening SQLite files, always in the same way.
 
 Write-ahead log, synchronous=FULL (a commit that returned is on the disk), immediate transactions
 and a 30 s wait for other writers. Readers also work where nothing can be written (`readonly`).
@@ -16,7 +16,7 @@ from sightline.errors import StoreDamaged, StoreIOError, StoreReadOnly, StoreToo
 from sightline.store.durable import create_private, disk_errors, full_disk, has_space
 from sightline.store.readonly import connect_reading, connect_writing, error_code, open_uri
 
-# What SQLite answers where it cannot write; on a full disk that is the reason.
+# Errors of SQLite when it cannot write; on a full disk that is the reason.
 _WRITING = frozenset(
     (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC,
      sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMMAP,
@@ -35,14 +35,14 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def connect_sealed(path: Path) -> sqlite3.Connection:
-    """Open a file that nobody is writing, touching nothing beside it."""
+    """Open a file that nobody is writing; no file beside it is created or changed."""
     with database_errors(path):
         return open_uri(path, "mode=ro&immutable=1")
 
 
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Run one write transaction: all of it is durable when this returns, or none of it is there."""
+    """Run one write transaction: all of it is durable when this returns, or nothing is changed."""
     with database_errors(path):
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -56,7 +56,7 @@ def transaction(db: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def database_errors(path: Path) -> Iterator[None]:
-    """Say what SQLite's refusals mean for the user."""
+    """Turn SQLite's errors into errors of the store, with what to do."""
     try:
         yield
     except sqlite3.OperationalError as e:
@@ -64,14 +64,16 @@ def database_errors(path: Path) -> Iterator[None]:
         if _is_full(e, path):
             raise full_disk(path) from e
         if "readonly" in text or "read-only" in text:
-            raise StoreReadOnly(f"{path} cannot be written ({text}). Use --store DIR.") from e
+            raise StoreReadOnly(
+                f"{path} cannot be written ({text}). Name another folder with --store."
+            ) from e
         if "unable to open" in text and not path.exists():
             raise StoreDamaged(f"{path} is missing. Run: sightline store repair") from e
         if "malformed" in text or "no such table" in text:
             raise _damaged(path, text) from e
         raise StoreIOError(f"Cannot use {path}: {text}. Check free space and run again.") from e
     except (sqlite3.DatabaseError, UnicodeDecodeError) as e:
-        # A damaged file can make SQLite quote bytes in its message that are no text.
+        # SQLite may quote bytes of a damaged file that are not text.
         raise _damaged(path, str(e)) from e
 
 
@@ -98,7 +100,7 @@ def schema_number(db: sqlite3.Connection) -> int:
 
 
 def check_schema(path: Path, schema: int, known: int) -> None:
-    """Refuse a database of a later schema, rather than guess at it."""
+    """Raise `StoreTooNew` for a database of a later schema."""
     if schema > known:
         raise StoreTooNew(
             f"{path} has schema {schema}; this Sightline knows schemas up to {known}. "

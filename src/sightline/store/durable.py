@@ -1,8 +1,8 @@
-"""Writing so that what was acknowledged survives a power cut.
+"""Durable writing: what was acknowledged survives a power cut.
 
-A file is written aside, flushed to the disk, renamed into place, and then its folder is flushed,
-because a rename lives in the folder. A flush that fails is never tried again: after a failed
-fsync the kernel may have dropped the data and report success the second time.
+A file is written under a temporary name, flushed to the disk and renamed into place; then its
+folder is flushed, because a rename is a change of the folder. A flush that fails is never tried
+again: after a failed fsync the kernel may have dropped the data and report success the second time.
 
 Files are readable and writable by their owner alone (0600) and folders too (0700), whatever the
 umask is.
@@ -29,7 +29,7 @@ _MEMORY = "/dev/shm"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that now lies on the disk, with its checksum."""
+    """A file that is durable on the disk, with its checksum."""
 
     name: str
     sha256: str
@@ -38,7 +38,7 @@ class Written:
 
 @contextlib.contextmanager
 def disk_errors(path: Path | str) -> Iterator[None]:
-    """Turn an operating system's refusal into one sentence that names the file and a remedy."""
+    """Turn an `OSError` into a `StoreIOError` that names the file and a remedy."""
     try:
         yield
     except OSError as e:
@@ -57,14 +57,14 @@ def full_disk(path: Path | str) -> StoreFull:
 
 def _reason(e: OSError, path: Path | str) -> str:
     if e.errno == errno.EROFS:
-        return "the file system is read-only. Name another place; for a store, with --store."
+        return "the file system is read-only. Name another folder; for a store, with --store."
     if e.errno in (errno.EMFILE, errno.ENFILE):
         return "too many open files. Raise the limit (ulimit -n) and run again."
     return f"{e.strerror or e}. Check the disk and run again."
 
 
 def free_bytes(path: Path | str) -> int:
-    """Return how many bytes the disk of a file has left, 0 where it does not tell."""
+    """Return how many bytes are free on the disk of a file; 0 if that is unknown."""
     folder = os.path.dirname(path) or "."
     try:
         s = os.statvfs(folder)
@@ -74,7 +74,7 @@ def free_bytes(path: Path | str) -> int:
 
 
 def has_space(path: Path | str) -> bool:
-    """Return whether the disk of a file has any space left, for bytes and for names of files."""
+    """Return whether the disk of a file has any space left, for bytes and for inodes."""
     try:
         s = os.statvfs(os.path.dirname(path) or ".")
     except OSError:
@@ -84,27 +84,27 @@ def has_space(path: Path | str) -> bool:
 
 @contextlib.contextmanager
 def scratch_folder(room: int = 1 << 20) -> Iterator[str]:
-    """Make a private folder for files that are needed for a moment, and remove it afterwards.
+    """Make a private temporary folder, and remove it afterwards.
 
-    It lies in the usual place, unless that has no room for so many bytes and memory has.
+    It is in the usual temporary folder, or in memory if only that has `room` bytes free.
     """
-    with tempfile.TemporaryDirectory(prefix="sightline-", dir=_scratch_place(room)) as folder:
+    with tempfile.TemporaryDirectory(prefix="sightline-", dir=_scratch_parent(room)) as folder:
         yield folder
 
 
 def scratch_folders() -> list[str]:
-    """Return where such folders may lie, the usual place first."""
+    """Return where temporary folders may be made, the usual place first."""
     try:
         usual = [tempfile.gettempdir()]
     except FileNotFoundError:
-        usual = []  # Python has tried to write to each place there is, in vain.
+        usual = []  # Python could not write to any of the usual places.
     return [*usual, *([_MEMORY] if os.access(_MEMORY, os.W_OK) else [])]
 
 
-def _scratch_place(room: int) -> str | None:
-    places = scratch_folders()
-    roomy = (p for p in places if free_bytes(f"{p}/") >= room)
-    return next(roomy, next(iter(places), None))
+def _scratch_parent(room: int) -> str | None:
+    folders = scratch_folders()
+    roomy = (folder for folder in folders if free_bytes(f"{folder}/") >= room)
+    return next(roomy, next(iter(folders), None))
 
 
 def sync_folder(folder: Path) -> None:
@@ -128,25 +128,39 @@ def make_folder(folder: Path) -> None:
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file for its owner alone; one that is there is left as it is.
+    """Create an empty file for its owner alone; an existing file is left as it is.
 
-    What is there is not even opened: closing it would drop the locks that SQLite has on it.
+    An existing file is not even opened: closing it would drop the locks that SQLite has on it.
     """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file so that, if it is new, it is its owner's alone; an `opener` of `open`."""
+    """Open a file; if it is new, only its owner gets access. For `open(…, opener=…)`."""
     return os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
 
 
 def write_file(
     folder: Path, name: str | Callable[[str], str], parts: Iterable[bytes | memoryview]
 ) -> Written:
-    """Write a file whole or not at all, and return its checksum once it is durable.
+    """Write a file atomically, and return its checksum once it is durable.
 
-    `name` may be a function of the checksum, for files named after their content.
+    Parameters
+    ----------
+    folder : Path
+        Where the file is written.
+    name : str or callable
+        Its name, or a function of its checksum, for files named after their content.
+    parts : iterable of bytes
+        Its content.
+
+    Raises
+    ------
+    StoreFull
+        If the disk is full.
+    StoreIOError
+        If the file cannot be written for another reason.
     """
     label = name if isinstance(name, str) else name("")
     aside = folder / f"{label}.{os.getpid()}.part"
@@ -171,7 +185,7 @@ def write_file(
 
 
 def adopt_file(folder: Path, aside: Path, name: Callable[[str], str]) -> Written:
-    """Give a file that somebody else wrote aside its name, once it is durable."""
+    """Make a file durable that a library wrote under a temporary name, then rename it."""
     with disk_errors(aside):
         fd = os.open(aside, os.O_RDONLY)
         try:

@@ -1,22 +1,22 @@
 """The event log: with the untouched pictures, the only truth of a collection.
 
-Every fact that cannot be computed again is one row, appended in one transaction and on the disk
-before anybody is told. Rows are never changed. Each has a checksum over all its columns, and the
-sequence numbers have no gaps, so a lost or altered row is found. Times are kept for people;
-order is by sequence number alone, so a wrong clock changes nothing.
+Every fact that cannot be computed again is one row, appended in one transaction and durable before
+it is acknowledged. Rows are never changed. Each has a checksum over all its columns, and sequence
+numbers have no gaps, so lost and altered rows are detected. Times are for people; order is by
+sequence number alone, so a wrong clock changes nothing.
 
-picture-seen      a picture lies at this path with this content (also: it moved, it was edited)
+picture-seen      a picture is at this path with this content (also: it moved, it was edited)
 picture-gone      it is no longer in the folder
-words             the labels and text one source gives a picture; replaces that source's last ones
-words-file        a table of words lying outside or beside the pictures was added or removed
+words             the tags and the text one source gives a picture; replaces that source's last ones
+words-file        a table of words was added or removed
 vectors-file      a file of vectors was added, read in another state, or removed
-judged            somebody or something said how well a picture fits a query
-judged-similar    somebody or something said whether a picture is like another one
+judged            how well a picture fits a query, by a person or a program
+judged-similar    whether a picture is similar to another one, by a person or a program
 clicked           a list of pictures was shown for a query, and some of them were clicked
 session-started   a judging session began with these words or pictures
-mark-undone       take back one mark of a session: the judgements that were made at once
-session-reverted  forget what this session said
-purged            in place of a row that the owner had removed for good
+mark-undone       undoes the judgements of a session that were made at once, by one mark
+session-reverted  all judgements of a session are ignored
+purged            stands for a row that the owner removed for good
 """
 
 from __future__ import annotations
@@ -42,21 +42,34 @@ from sightline.store.database import (
 )
 
 SCHEMA = 1
-# The source of answers that were given one by one to questions.
+# The source of answers to single questions, as in tagging; they are not limited by session.
 ONE_BY_ONE = "tag"
 KINDS = frozenset(
     ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
      "judged-similar", "clicked", "session-started", "mark-undone", "session-reverted", "purged")
 )  # fmt: skip
+_REPAIR = "Run: sightline store repair"
+_FOREIGN = "Another program wrote it; restore the store from a backup."
 COLUMNS = "seq, kind, picture, session, key, at, body, crc"
 
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A fact to be appended. A `key` makes it happen at most once, however often it is sent.
+    """A fact to be appended.
 
-    A picture-seen event without a picture id is given the next free one; a later event of the
-    same call can refer to it by the (negative) position it has in the call: -1 is the first event.
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    picture : int or None
+        The picture's id. A picture-seen event without one gets the next free id; later events of
+        the same call refer to it by its negative position in the call: -1 is the first event.
+    body : dict or None
+        What else there is to know, as JSON.
+    session : str or None
+        The session it belongs to.
+    key : str or None
+        An idempotency key: of several events with the same key only the first is appended.
     """
 
     kind: str
@@ -68,7 +81,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact as it stands in the log."""
+    """A fact that is in the log."""
 
     seq: int
     kind: str
@@ -97,9 +110,9 @@ class EventLog:
         self._db = connect_sealed(path) if sealed else connect(path, write=write)
         try:
             with database_errors(path):
-                found = schema_number(self._db)
-            check_schema(path, found, SCHEMA)
-            if found == 0 and write:
+                schema = schema_number(self._db)
+            check_schema(path, schema, SCHEMA)
+            if schema == 0 and write:
                 self._create()
         except BaseException:
             self._db.close()
@@ -113,7 +126,7 @@ class EventLog:
                 " body BLOB NOT NULL, crc INTEGER NOT NULL)"
             )
             self._db.execute("CREATE INDEX IF NOT EXISTS by_picture ON events(picture)")
-            # Stores of older releases go without it: what they are asked is answered by a scan.
+            # Stores of older releases do not have this index; they answer by a scan.
             self._db.execute(
                 "CREATE INDEX IF NOT EXISTS by_session ON events(session) WHERE session IS NOT NULL"
             )
@@ -122,26 +135,26 @@ class EventLog:
     def append(self, events: Sequence[NewEvent]) -> list[Event]:
         """Append facts; they are on the disk when this returns.
 
-        An event whose key is already there is not written again; the one that stands is returned.
+        An event whose key is in the log is not written again; the one in the log is returned.
         """
-        out: list[Event] = []
+        appended: list[Event] = []
         if not events:
-            return out
+            return appended
         at = time.time_ns()
         with transaction(self._db, self.path):
             seq, picture = self._last()
             for new in events:
-                standing = self._by_key(new.key)
-                if standing is None:
+                event = self._by_key(new.key)
+                if event is None:
                     seq += 1
-                    number, picture = _number(new, picture, out)
-                    standing = _event(seq, new, number, at)
-                    self._insert(standing)
-                out.append(standing)
-        return out
+                    number, picture = _number(new, picture, appended)
+                    event = _event(seq, new, number, at)
+                    self._insert(event)
+                appended.append(event)
+        return appended
 
     def _last(self) -> tuple[int, int]:
-        # Two look-ups at the end of an index each; asked for together they scan the whole table.
+        # Each is a look-up at the end of an index; selected together they scan the whole table.
         sql = "SELECT (SELECT max(seq) FROM events), (SELECT max(picture) FROM events)"
         row = self._db.execute(sql).fetchone()
         return row[0] or 0, row[1] or 0
@@ -167,14 +180,22 @@ class EventLog:
     ) -> Iterator[Event]:
         """Yield events in order, each checked; a damaged one raises.
 
-        `kinds` leaves only events of some kinds, `session` those of one session, `in_sessions`
-        those of any.
+        Parameters
+        ----------
+        after : int, default=0
+            Only events after this number.
+        kinds : sequence of str, default=()
+            Only events of these kinds; all if empty.
+        session : str, optional
+            Only events of this session.
+        in_sessions : bool, default=False
+            Only events of any session.
         """
         only = f" AND kind IN ({','.join('?' * len(kinds))})" if kinds else ""
         condition = " AND session IS NOT NULL" if in_sessions else ""
         condition += "" if session is None else " AND session=?"
         values = (after, *kinds, *([] if session is None else [session]))
-        # Few events are of sessions: a plus keeps SQLite off the way through all of them in turn.
+        # Few events belong to sessions: the plus makes SQLite use their index, not the whole table.
         seq = "+seq" if in_sessions else "seq"
         with database_errors(self.path):
             sql = f"SELECT {COLUMNS} FROM events WHERE {seq}>?{only}{condition} ORDER BY {seq}"
@@ -187,7 +208,7 @@ class EventLog:
             return self._last()[0]
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the log, one sentence each; an empty list when it is sound."""
+        """Return what is wrong with the log, a sentence each; empty if it is sound."""
         messages: list[str] = []
         expected = 1
         try:
@@ -205,31 +226,44 @@ class EventLog:
         return messages
 
     def judgements(self, most: int | None = None) -> list[Judgement]:
-        """Return all that is known of which picture fits which words, in canonical order.
+        """Return all judgements of pictures for words, in canonical order.
 
-        Reverted sessions and marks taken back are left out; of several statements about one
-        (query, picture) by one source the last stands, so replaying the log always gives the same
-        list. `most` bounds how many pictures one session can speak of: its last ones count.
+        Reverted sessions and undone marks are left out. Of several judgements of one (query,
+        picture) by one source the last counts, so replaying the log always gives the same list.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many pictures of one session count: those it judged last.
         """
         last: dict[tuple[str, int, str], Judgement] = {}
-        for e in _bounded(self.effective("judged"), most):
+        for e in _last_of_sessions(self.effective("judged"), most):
             j = _judgement(e)
-            if j.query:  # A session that began with pictures says nothing of words.
+            if j.query:  # A session that began with pictures judges no words.
                 last[j.query, j.picture, j.source] = j
         return sorted(last.values(), key=lambda j: (j.query, j.picture, j.relevance, j.seq))
 
-    def likenesses(
+    def similarity_judgements(
         self, after: int = 0, *, sessions: bool = False, most: int | None = None
     ) -> list[SimilarityJudgement]:
-        """Return what was said of which picture is like which, in the order it was said.
+        """Return all judgements of whether two pictures are similar, in order of time.
 
-        Reverted sessions are left out; nothing else is, so later statements may contradict.
-        `sessions` adds what was judged in sessions that began with one picture of the collection,
-        of each at most the last `most` pictures.
+        Reverted sessions are left out; nothing else is, so later judgements may contradict.
+
+        Parameters
+        ----------
+        after : int, default=0
+            Only judgements after this event.
+        sessions : bool, default=False
+            Whether to add the judgements of sessions that began with one picture of the collection.
+        most : int, optional
+            How many pictures of one session count: those it judged last.
         """
-        judgements = [_likeness(e) for e in self.effective("judged-similar", after)]
+        judgements = [_similarity_judgement(e) for e in self.effective("judged-similar", after)]
         if sessions:
-            judged = map(_compared, _bounded(self.effective("judged", after), most))
+            judged = map(
+                _session_similarity, _last_of_sessions(self.effective("judged", after), most)
+            )
             judgements += [j for j in judged if j is not None]
         return sorted(judgements, key=lambda j: j.seq)
 
@@ -240,15 +274,15 @@ class EventLog:
     def with_keys(self, keys: Iterable[str]) -> dict[str, Event]:
         """Return the events that have some of these keys."""
         with database_errors(self.path):
-            found = ((k, self._by_key(k)) for k in keys)
-            return {k: e for k, e in found if e is not None}
+            pairs = ((k, self._by_key(k)) for k in keys)
+            return {k: e for k, e in pairs if e is not None}
 
     def reverted(self) -> frozenset[str]:
-        """Return the sessions that are to be forgotten."""
+        """Return the ids of reverted sessions."""
         return frozenset(str(e.body.get("session")) for e in self.read(kinds=["session-reverted"]))
 
     def effective(self, kind: str, after: int = 0) -> Iterator[Event]:
-        """Yield events of a kind without those of reverted sessions and of marks taken back."""
+        """Yield events of a kind without those of reverted sessions and undone marks."""
         reverted = self.reverted()
         undone = {(e.session, e.body.get("mark")) for e in self.read(kinds=["mark-undone"])}
         for e in self.read(after, [kind]):
@@ -259,7 +293,7 @@ class EventLog:
     def restore(self, events: Sequence[Event]) -> None:
         """Fill an empty log with events that were saved from a damaged one.
 
-        Numbers that could not be saved become empty `purged` rows, so that none is given twice.
+        Lost events become empty `purged` rows, so that no number is used twice.
         """
         saved = {e.seq: e for e in events}
         with transaction(self._db, self.path):
@@ -268,24 +302,24 @@ class EventLog:
                 self._insert(saved.get(seq, gap))
 
     def purge(self, pictures: Container[int], sessions: Container[str]) -> int:
-        """Empty the rows of some pictures and sessions for good; return how many there were."""
-        doomed = [
+        """Erase the events of some pictures and sessions for good; return how many there were."""
+        erased = [
             e
             for e in self.read()
             if e.kind != "purged"
-            and (e.picture in pictures or e.session in sessions or _asks_for(e, pictures))
+            and (e.picture in pictures or e.session in sessions or _mentions(e, pictures))
         ]
         with transaction(self._db, self.path):
             self._db.execute("PRAGMA secure_delete=1")
-            for e in doomed:
+            for e in erased:
                 self._db.execute("DELETE FROM events WHERE seq=?", (e.seq,))
                 self._insert(Event(e.seq, "purged", e.picture, None, None, e.at, {}))
         with database_errors(self.path):
             self._db.execute("VACUUM")
-        return len(doomed)
+        return len(erased)
 
     def close(self) -> None:
-        """Close the file; the log beside it is folded in when nobody else has it open."""
+        """Close the file; its write-ahead log is folded in when nobody else has it open."""
         self._db.close()
 
     def checkpoint(self) -> None:
@@ -311,25 +345,25 @@ def _event(seq: int, new: NewEvent, picture: int | None, at: int) -> Event:
 def _judgement(e: Event) -> Judgement:
     query, relevance = e.body.get("query"), e.body.get("relevance")
     if not isinstance(query, str) or not isinstance(relevance, int | float) or e.picture is None:
-        raise StoreDamaged(f"Event {e.seq} is no judgement: {e.body!r}")
+        raise StoreDamaged(f"Event {e.seq} is not a judgement: {e.body!r}. {_FOREIGN}")
     return Judgement(query, e.picture, float(relevance), str(e.body.get("source", "")), e.seq)
 
 
-def _likeness(e: Event) -> SimilarityJudgement:
+def _similarity_judgement(e: Event) -> SimilarityJudgement:
     query, alike = e.body.get("query"), e.body.get("alike")
     if not isinstance(query, int) or not isinstance(alike, bool) or e.picture is None:
-        raise StoreDamaged(f"Event {e.seq} does not compare two pictures: {e.body!r}")
+        raise StoreDamaged(f"Event {e.seq} does not compare two pictures: {e.body!r}. {_FOREIGN}")
     return SimilarityJudgement(query, e.picture, alike, str(e.body.get("source", "")), e.seq)
 
 
 def clicked_list(e: Event) -> ClickedList:
-    """Return the list that an event tells of."""
+    """Return the list of a `clicked` event."""
     query, eta = e.body.get("query"), e.body.get("eta")
     shown, clicked = _numbers(e.body.get("pictures")), _numbers(e.body.get("clicked"))
-    known = isinstance(query, str) and isinstance(eta, int | float)
-    if not known or shown is None or clicked is None:
-        raise StoreDamaged(f"Event {e.seq} is no list with clicks: {e.body!r:.200}")
-    # Places are written only where they are not the first ones in turn.
+    is_complete = isinstance(query, str) and isinstance(eta, int | float)
+    if not is_complete or shown is None or clicked is None:
+        raise StoreDamaged(f"Event {e.seq} is not a list with clicks: {e.body!r:.200}. {_FOREIGN}")
+    # Ranks are written only if they are not 1, 2, 3 …
     ranks = _numbers(e.body.get("ranks")) or tuple(range(1, len(shown) + 1))
     return ClickedList(
         str(query), shown, ranks, frozenset(clicked), float(str(eta)), e.session or "", e.seq
@@ -342,8 +376,8 @@ def _numbers(values: Json) -> tuple[int, ...] | None:
     return tuple(v for v in values if isinstance(v, int))
 
 
-def _compared(e: Event) -> SimilarityJudgement | None:
-    """Return what a judgement says of two pictures, if its session began with one of the store."""
+def _session_similarity(e: Event) -> SimilarityJudgement | None:
+    """Return a judgement as one of two pictures; None unless its session began with a picture."""
     like = e.body.get("like")
     if not isinstance(like, list) or len(like) != 1 or not isinstance(like[0], int):
         return None
@@ -351,24 +385,27 @@ def _compared(e: Event) -> SimilarityJudgement | None:
     return SimilarityJudgement(like[0], j.picture, j.relevance > 0, j.source, j.seq)
 
 
-def _bounded(events: Iterable[Event], most: int | None) -> list[Event]:
-    """Return events, of each session only the last ones of at most so many pictures.
+def _last_of_sessions(events: Iterable[Event], most: int | None) -> list[Event]:
+    """Return events, of each session only those of the `most` pictures it judged last.
 
-    Where somebody answered one question after the other, all answers count.
+    Answers to single questions all count.
     """
     listed = list(events)
-    of: dict[str, dict[int | None, int]] = {}
+    last_by_session: dict[str, dict[int | None, int]] = {}
     for e in listed:
         if e.session is not None and e.body.get("source") != ONE_BY_ONE:
-            of.setdefault(e.session, {})[e.picture] = e.seq
-    if most is None or all(len(last) <= most for last in of.values()):
+            last_by_session.setdefault(e.session, {})[e.picture] = e.seq
+    if most is None or all(len(last) <= most for last in last_by_session.values()):
         return listed
-    kept = {s: set(sorted(last, key=lambda p: -last[p])[:most]) for s, last in of.items()}
-    return [e for e in listed if e.session not in kept or e.picture in kept[e.session]]
+    counted = {
+        session: set(sorted(last, key=lambda p: -last[p])[:most])
+        for session, last in last_by_session.items()
+    }
+    return [e for e in listed if e.session not in counted or e.picture in counted[e.session]]
 
 
-def _asks_for(e: Event, pictures: Container[int]) -> bool:
-    """Return whether an event has one of some pictures for its query, or in its list."""
+def _mentions(e: Event, pictures: Container[int]) -> bool:
+    """Return whether one of some pictures is the query of an event, or in its list."""
     if e.kind == "clicked":
         listed = e.body.get("pictures")
         return isinstance(listed, list) and any(p in pictures for p in listed)
@@ -391,9 +428,8 @@ _Row = tuple[int, str, int | None, str | None, str | None, int, bytes, int]
 
 
 def checked(row: _Row, path: Path) -> Event:
+    """Return the event of a row; raise `StoreDamaged` if its checksum is wrong."""
     if _crc(row[:7]) != row[7]:
-        raise StoreDamaged(
-            f"Event {row[0]} in {path} has a wrong checksum. Run: sightline store repair"
-        )
+        raise StoreDamaged(f"Event {row[0]} in {path} has a wrong checksum. {_REPAIR}")
     seq, kind, picture, session, key, at, body, _ = row
     return Event(seq, kind, picture, session, key, at, json.loads(body))

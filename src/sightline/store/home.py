@@ -1,4 +1,4 @@
-"""The store of one collection: where its files lie and how it is opened.
+"""The store of one collection: its files, and how it is opened.
 
 events.sqlite3      the log, the truth               (events)
 catalogue.sqlite3   tables derived from it, the pointer (catalogue)
@@ -11,28 +11,41 @@ seal.json           checksums of the databases        (seal)
 config.toml         the owner's settings, if any
 tag-words.toml      the owner's list of synonyms and invisible words, if any
 log/                rotating log, without captions or queries
-lock, writers       kernel locks; empty when nobody writes
-running/            a file for each command at work, to name it to others (locks)
+lock, writers       files for kernel locks; empty when nobody writes
+running/            a file for each running command, which names it (locks)
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sightline.errors import NoCollection, StoreDamaged
+from sightline.errors import NoCollection, StoreDamaged, UsageError
+from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.engines.candidates import Engine
+from sightline.store.identity import identity
 from sightline.store.locks import RUNNING
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version, Versions
+
+_STORE_FILES = frozenset(
+    ("seal.json", "config.toml", "log", "lock", "writers", "shards", "versions", "models", "ivf",
+     "identity", "tag-words.toml", "exporting", RUNNING)
+)  # fmt: skip
 
 
 class Home:
     """The folder of one collection's store.
 
-    `fast` has readers answer word queries by compiled code, and share the version they opened
-    last; a server sets it. `engine` is what answers: flat, faiss or milvus://host:port;
-    `listed_rows` says from how many rows on faiss should have lists.
+    Attributes
+    ----------
+    fast : bool, default=False
+        Whether readers answer word queries by compiled code and share the version that was opened
+        last; a server sets it.
+    engine : str, default="flat"
+        What answers queries: flat, faiss or milvus://HOST:PORT.
+    listed_rows : int, default=1_000_000
+        From how many rows on a table should have lists of faiss.
     """
 
     fast = False
@@ -51,20 +64,18 @@ class Home:
         self._searcher: tuple[str, Engine | None] = "flat", None
 
     def searcher(self) -> Engine | None:
-        """Return what answers in place of a scan; None if nothing does."""
+        """Return the engine that answers instead of a scan; None for a scan."""
         if self._searcher[0] != self.engine:
-            from sightline.store.engines.choosing import engine_of
-
-            self._searcher = self.engine, engine_of(self.engine, self.folder, self.listed_rows)
+            self._searcher = self.engine, _engine_of(self.engine, self.folder, self.listed_rows)
         return self._searcher[1]
 
     def opened(self, number: int) -> Snapshot | None:
-        """Return the version of a number, if it is the one that was opened last."""
+        """Return the snapshot of a version, if it is the one that was opened last."""
         last = self._opened
         return last if self.fast and last is not None and last.version == number else None
 
     def remember(self, snapshot: Snapshot) -> None:
-        """Keep an open version for the readers to come; those who use another keep that one."""
+        """Keep a snapshot for later readers; those that already use another are not affected."""
         if self.fast:
             snapshot.fast = True
             self._opened = snapshot
@@ -74,17 +85,13 @@ class Home:
         return self.events.exists() and self.catalogue.exists()
 
     def is_free(self) -> bool:
-        """Return whether a new store may be made here: nothing is there but what stores hold."""
+        """Return whether a store may be created here: the folder has only files of a store."""
         if not self.folder.exists():
             return True
         if not self.folder.is_dir():
             return False
-        ours = ("events.sqlite3", "catalogue.sqlite3", "seal.json", "config.toml", "log", "lock")
-        names = (p.name for p in self.folder.iterdir())
-        more = ("writers", "shards", "versions", "models", "ivf", "identity", "tag-words.toml")
-        return all(
-            n in (*ours, *more, "exporting", RUNNING) or n.startswith(ours[:2]) for n in names
-        )
+        names = (path.name for path in self.folder.iterdir())
+        return all(name in _STORE_FILES or name.startswith(seal.DATABASES) for name in names)
 
     def reader(self) -> Reader:
         """Open the current version for reading."""
@@ -92,9 +99,26 @@ class Home:
         return Reader(self)
 
     def require_indexed(self) -> None:
-        """Stop what makes no sense before anything was indexed, and must not make a store."""
+        """Raise `NoCollection` before the first index; no store is created."""
         if not self.exists():
             raise NoCollection(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
+
+
+def _engine_of(setting: str, folder: Path, listed_rows: int) -> Engine | None:
+    """Return the engine of a setting; None for the flat scan."""
+    if setting == "flat":
+        return None
+    if setting == "faiss":
+        from sightline.store.engines.faiss_ivf import FaissEngine
+
+        return FaissEngine(folder / "ivf", listed_rows)
+    if setting.startswith("milvus"):
+        from sightline.store.engines.milvus_engine import MilvusEngine
+        from sightline.store.engines.milvus_tables import address_of
+
+        address_of(setting)
+        return MilvusEngine(setting, lambda: identity(folder))
+    raise UsageError(f"The engine must be flat, faiss or milvus://HOST:PORT. Got {setting!r}.")
 
 
 def current_version(home: Home, catalogue: Catalogue) -> Version:
@@ -104,7 +128,7 @@ def current_version(home: Home, catalogue: Catalogue) -> Version:
 
 
 class Reader:
-    """One version, and the catalogue as it was with it; close it when the answer is given."""
+    """One version and its catalogue, open for reading; close it after use."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -120,12 +144,12 @@ class Reader:
         home.remember(self.snapshot)
 
     def notice(self) -> str:
-        """Return what there is to say of where answers came from; nothing if from where asked."""
+        """Return notices about answers that did not come from the engine; "" if there are none."""
         return "" if self.snapshot.engine is None else self.snapshot.engine.notice()
 
     def _snapshot(self) -> Snapshot:
-        # A publish between reading the pointer and opening the files can remove an old version;
-        # the pointer has moved on by then, so looking again is enough.
+        # A publish between reading the pointer and opening the files can remove the version; the
+        # pointer has moved on by then, so reading it again is enough.
         before, damage = None, None
         for _ in range(5):
             self.catalogue.hold()
@@ -138,10 +162,12 @@ class Reader:
                 return Snapshot(self.home.shards, current_version(self.home, self.catalogue))
             except StoreDamaged as e:
                 before, damage = current, e
-        raise damage or StoreDamaged(f"No version of {self.home.folder} stays long enough to read.")
+        raise damage or StoreDamaged(
+            f"{self.home.folder} publishes new versions faster than one can be opened. Try again."
+        )
 
     def close(self) -> None:
-        """Let go of the catalogue; arrays already handed out stay readable."""
+        """Close the catalogue; arrays already returned stay readable."""
         self.catalogue.close()
 
     def __enter__(self) -> Reader:

@@ -1,4 +1,4 @@
-"""The name of a store among others, for engines that hold several; made when first needed."""
+"""The name of a store in engines that hold several; generated when first needed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ NAME = "identity"
 
 
 def identity(folder: Path) -> str:
-    """Return the name of the store in a folder; empty if it was never given one."""
+    """Return the name of the store in a folder; "" if it has none."""
     try:
         text = (folder / NAME).read_text("ascii", errors="replace").strip()
     except FileNotFoundError:
         return ""
     if not re.fullmatch(r"[0-9a-f]{12}", text):
         raise StoreDamaged(
-            f"{folder / NAME} does not hold the name of a store. Remove it, and export again."
+            f"{folder / NAME} does not hold the name of a store, 12 hex digits. "
+            "Remove it, and export again."
         )
     return text
 
 
-def made_identity(folder: Path) -> str:
-    """Return the name of the store, which gets one if it has none."""
+def create_identity(folder: Path) -> str:
+    """Return the name of the store; generate one if it has none."""
     if not identity(folder):
         write_file(folder, NAME, [secrets.token_hex(6).encode("ascii")])
     return identity(folder)

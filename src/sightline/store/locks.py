@@ -1,8 +1,8 @@
 """Who may write: one indexer at a time, any number of people judging.
 
-Locks are kernel locks on a file, so a process that dies, however it dies, lets go at once. The
-file says which command holds it, for the message the next one gets. A command that holds no lock
-most of its time, as a training, says so by a locked file of its own in `running/`.
+Locks are kernel locks on a file, so the lock of a process that dies, in whatever way, is released
+at once. The file names the command that holds it, for the error message of others. A command that
+holds no lock most of the time, such as a training, announces itself by a locked file in `running/`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,20 @@ RUNNING = "running"
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A command at work on a store; `by` is the program that started it, if one did.
+    """A command that is running on a store.
 
-    `since` is in seconds since 1970, 0 where nobody knows.
+    Attributes
+    ----------
+    command : str
+        Its name, without "sightline".
+    pid : int
+        The id of its process.
+    host : str
+        The machine it runs on.
+    since : float
+        When it started, in seconds since 1970; 0 if unknown.
+    by : str
+        The program that started it, "" for none.
     """
 
     command: str
@@ -61,20 +72,20 @@ class Running:
     by: str = ""
 
     def __str__(self) -> str:
-        begun, today = time.localtime(self.since), time.localtime()
-        form = "%H:%M" if begun[:3] == today[:3] else "%Y-%m-%d %H:%M"
+        started, today = time.localtime(self.since), time.localtime()
+        form = "%H:%M" if started[:3] == today[:3] else "%Y-%m-%d %H:%M"
         by = f", started by '{self.by}'" if self.by else ""
-        since = f", since {time.strftime(form, begun)}" if self.since else ""
+        since = f", since {time.strftime(form, started)}" if self.since else ""
         return f"'sightline {self.command}'{by} (process {self.pid} on {self.host}{since})"
 
 
-# The command that is at work here, and whether others can see that.
+# The command that runs in this context, and whether its announcement could be written.
 _current: ContextVar[tuple[Running, bool] | None] = ContextVar("current", default=None)
 _program = ""
 
 
-def works_for(program: str) -> None:
-    """Have what this process does from now on named as done for a program, such as a server."""
+def set_program(program: str) -> None:
+    """Name a program, such as a server, that this process starts commands for from now on."""
     global _program
     _program = program
 
@@ -88,38 +99,38 @@ def _running(command: str) -> Running:
 
 @contextlib.contextmanager
 def running(folder: Path, command: str) -> Iterator[None]:
-    """Show that a command is at work on a store, from its beginning to its end.
+    """Announce a command while it runs on a store.
 
-    What it calls, such as the index of a training, counts as part of it.
+    Commands that it calls, such as the index of a training, are part of it.
     """
     if _current.get() is not None:
         yield
         return
-    who = _running(command)
-    sign = _Sign(folder, who)
-    token = _current.set((who, sign.is_there))
+    announced = _running(command)
+    announcement = _Announcement(folder, announced)
+    token = _current.set((announced, announcement.exists))
     try:
         yield
     finally:
-        sign.remove()
+        announcement.remove()
         _current.reset(token)
 
 
 def commands(folder: Path) -> list[Running]:
-    """Return the commands that are at work on a store now, the oldest first."""
-    found = (_of_living(path) for path in _signs(folder))
-    return sorted((r for r in found if r is not None), key=lambda r: r.since)
+    """Return the commands that are running on a store, the oldest first."""
+    candidates = (_read_if_running(path) for path in _announcements(folder))
+    return sorted((r for r in candidates if r is not None), key=lambda r: r.since)
 
 
-def _signs(folder: Path) -> list[Path]:
+def _announcements(folder: Path) -> list[Path]:
     try:
         return sorted((folder / RUNNING).glob("*.json"))
     except OSError:
         return []
 
 
-def _of_living(path: Path) -> Running | None:
-    """Return what a sign says; None where the process that made it is gone."""
+def _read_if_running(path: Path) -> Running | None:
+    """Return what an announcement says; None if its process has ended."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -132,51 +143,51 @@ def _of_living(path: Path) -> Running | None:
 
 def _read(fd: int) -> Running | None:
     try:
-        who = json.loads(os.pread(fd, 4096, 0))
-        # The key of the command is that of older releases.
-        about = (str(who["verb"]), int(who["pid"]), str(who["host"]))
-        return Running(*about, float(who.get("since", 0.0)), str(who.get("by", "")))
+        fields = json.loads(os.pread(fd, 4096, 0))
+        since, by = float(fields.get("since", 0.0)), str(fields.get("by", ""))
+        # The command has the key that older releases gave it.
+        return Running(str(fields["verb"]), int(fields["pid"]), str(fields["host"]), since, by)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _written(who: Running) -> bytes:
-    said = asdict(who)
-    return json.dumps({"verb": said.pop("command"), **said}).encode()
+def _encode(running: Running) -> bytes:
+    fields = asdict(running)
+    return json.dumps({"verb": fields.pop("command"), **fields}).encode()
 
 
-class _Sign:
-    """A file that says of a running command that it runs; without a place for it there is none."""
+class _Announcement:
+    """The file that announces a running command; where it cannot be written there is none."""
 
-    def __init__(self, folder: Path, who: Running) -> None:
+    def __init__(self, folder: Path, announced: Running) -> None:
         self._fd, self._path = -1, folder / RUNNING / f"{secrets.token_hex(8)}.json"
-        # Nothing but what others are told depends on it.
+        # Only the error messages of other commands depend on it.
         with contextlib.suppress(OSError):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self._path.parent, mode=0o700)
             self._remove_dead(folder)
-            self._make(who)
+            self._make(announced)
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return self._fd >= 0
 
     def _remove_dead(self, folder: Path) -> None:
-        for path in _signs(folder):
-            if _of_living(path) is None:
+        for path in _announcements(folder):
+            if _read_if_running(path) is None:
                 path.unlink(missing_ok=True)
 
-    def _make(self, who: Running) -> None:
-        # It gets its name once it is locked, or others could take it for one of a dead process.
+    def _make(self, announced: Running) -> None:
+        # It gets its name once it is locked, or others could take it for that of a dead process.
         aside = self._path.with_suffix(".part")
         self._fd = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
-        os.pwrite(self._fd, _written(who), 0)
+        os.pwrite(self._fd, _encode(announced), 0)
         os.rename(aside, self._path)
 
     def remove(self) -> None:
-        """Take it away; the command has ended."""
-        if self.is_there:
+        """Remove it; the command has ended."""
+        if self.exists:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
             os.close(self._fd)
@@ -186,40 +197,57 @@ class _Sign:
 class Lock:
     """The right to change what is published; one holder at a time.
 
-    Under another `name` it is the right to something else, such as loading an engine.
+    Parameters
+    ----------
+    folder : Path
+        The folder of the store.
+    command : str
+        The command that wants the lock, for the error message of others.
+    wait : float, default=0.0
+        How many seconds to wait for the holder.
+    name : str, default="lock"
+        The name of the lock file; other names are other rights, such as loading an engine.
+
+    Raises
+    ------
+    StoreBusy
+        If another process holds the lock after the wait.
     """
 
-    def __init__(self, folder: Path, verb: str, wait: float = 0.0, *, name: str = "lock") -> None:
+    def __init__(
+        self, folder: Path, command: str, wait: float = 0.0, *, name: str = "lock"
+    ) -> None:
         self.path = folder / name
         self._fd = _open_for_writing(self.path)
         deadline = time.monotonic() + wait
         while not _try_lock(self._fd, fcntl.LOCK_EX):
             if time.monotonic() >= deadline:
-                holder = self._holder()
+                other = self._holder()
                 os.close(self._fd)
                 raise StoreBusy(
-                    f"{folder} is being changed by {holder}. Try again when it is done, "
+                    f"{folder} is being changed by {other}. Try again when it is done, "
                     "or use --wait SECONDS."
                 )
             time.sleep(0.05)
-        who, current = _running(verb), _current.get()
-        self._sign = None if current is not None and current[1] else _Sign(folder, who)
-        self._say(who)
+        holder, current = _running(command), _current.get()
+        announced = current is not None and current[1]
+        self._announcement = None if announced else _Announcement(folder, holder)
+        self._write_holder(holder)
 
     def _holder(self) -> str:
         return str(_read(self._fd) or "another process")
 
-    def _say(self, who: Running) -> None:
+    def _write_holder(self, holder: Running) -> None:
         os.ftruncate(self._fd, 0)
         with contextlib.suppress(OSError):
-            # On a full disk the lock holds all the same; only the next one's message is poorer.
-            os.pwrite(self._fd, _written(who), 0)
+            # On a full disk the lock still holds; only the error message of others says less.
+            os.pwrite(self._fd, _encode(holder), 0)
 
     def release(self) -> None:
-        """Let go; the next one waiting goes on."""
+        """Release the lock."""
         if self._fd >= 0:
-            if self._sign is not None:
-                self._sign.remove()
+            if self._announcement is not None:
+                self._announcement.remove()
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = -1
@@ -234,18 +262,18 @@ class Lock:
 
 
 class Presence:
-    """A writer's sign that it is there; only the last one to leave may seal the store."""
+    """A shared lock that every writer holds; only the last one to leave may seal the store."""
 
     def __init__(self, folder: Path) -> None:
         self._fd = _open_for_writing(folder / "writers")
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     def alone(self) -> bool:
-        """Return whether no other writer is there, and keep others out until `leave`."""
+        """Return whether there is no other writer; if so, keep others out until `leave`."""
         return _try_lock(self._fd, fcntl.LOCK_EX)
 
     def leave(self) -> None:
-        """Take the sign away."""
+        """Release the lock."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -260,12 +288,12 @@ def _try_lock(fd: int, how: int) -> bool:
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse at once what would change a store that cannot be written."""
+    """Raise `StoreReadOnly` if the store, or the folder it would be created in, is read-only."""
     place = folder
     while not place.exists():
         place = place.parent
-    own = os.access in os.supports_effective_ids
-    if not os.access(place, os.W_OK | os.X_OK, effective_ids=own):
+    by_effective_id = os.access in os.supports_effective_ids
+    if not os.access(place, os.W_OK | os.X_OK, effective_ids=by_effective_id):
         mounted = os.statvfs(place).f_flag & os.ST_RDONLY
         raise _read_only(folder, errno.EROFS if mounted else errno.EACCES)
 
@@ -287,33 +315,33 @@ def _read_only(folder: Path, why: int) -> StoreReadOnly:
         reason, remedy = "its file system is mounted read-only", "Mount it for writing"
     return StoreReadOnly(
         f"{folder} is read-only: {reason}. It can be searched, but nothing can be "
-        f"indexed, learnt or judged. {remedy}, or copy the store to a place of your own "
+        f"indexed, learned or judged. {remedy}, or copy the store to a folder of your own "
         "(sightline store backup TARGET) and name that with --store."
     )
 
 
 def check_local_file_system(folder: Path) -> None:
-    """Refuse a store on a network file system: locks and flushes there do not hold."""
+    """Raise if a store is on a network file system, where locks and flushes are unreliable."""
     kind = file_system(folder)
     if kind in NETWORK_FILE_SYSTEMS:
         raise StoreError(
-            f"{folder} lies on a network file system ({kind}), where a crash can lose data. "
+            f"{folder} is on a network file system ({kind}), where a crash can lose data. "
             "Name a local folder with --store; the pictures may stay where they are."
         )
 
 
 def file_system(folder: Path, mounts: str = "/proc/self/mountinfo") -> str:
-    """Return the kind of file system a folder lies on, '' where the system does not tell."""
+    """Return the kind of file system a folder is on; "" if it cannot be found out."""
     target = os.path.realpath(os.fsencode(folder))
     best, kind = b"", b""
     try:
         with open(mounts, "rb") as f:
             for line in f:
-                left, _, right = line.partition(b" - ")
-                point = re.sub(rb"\\(\d{3})", lambda m: bytes([int(m[1], 8)]), left.split()[4])
+                mount, _, source = line.partition(b" - ")
+                point = re.sub(rb"\\(\d{3})", lambda m: bytes([int(m[1], 8)]), mount.split()[4])
                 inside = target == point or target.startswith(point.rstrip(b"/") + b"/")
                 if inside and len(point) >= len(best):
-                    best, kind = point, right.split()[0]
+                    best, kind = point, source.split()[0]
     except OSError:
         return ""
     return kind.decode("ascii", "replace")

@@ -21,8 +21,21 @@ Arrays = dict[str, NDArray[Any] | Rows]
 
 
 class StoredSparseMatrix:
-    """Rows that are mostly zero, mapped into memory.
+    """Sparse rows, mapped into memory.
 
+    Parameters
+    ----------
+    start : ndarray of int64
+        Row i has the entries from start[i] to start[i + 1].
+    index : ndarray
+        The column of each entry.
+    value : ndarray
+        The value of each entry.
+    length : int
+        The number of columns.
+
+    Examples
+    --------
     >>> start, columns = np.array([0, 1, 1, 3]), np.array([2, 0, 1])
     >>> m = StoredSparseMatrix(start, columns, np.array([5, 1, 2.0]), 4)
     >>> m.shape, m.dot(np.array([1, 10, 100, 1000], np.float32)).tolist()
@@ -51,20 +64,20 @@ class StoredSparseMatrix:
         return self._sums(value * weights[index])
 
     def squares(self) -> Floats:
-        """Return the squared length of each row."""
+        """Return the squared norm of each row."""
         value = self.entries()[1]
         return self._sums(value * value)
 
     def _sums(self, values: NDArray[Any]) -> Floats:
         """Return the sum of each row, given a number for each entry."""
-        out = np.zeros(len(self), np.float32)
+        sums = np.zeros(len(self), np.float32)
         full = np.flatnonzero(np.diff(self.start))
         if len(full):
-            out[full] = np.add.reduceat(values, self.start[full] - int(self.start[0]))
-        return out
+            sums[full] = np.add.reduceat(values, self.start[full] - int(self.start[0]))
+        return sums
 
     def entries(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return positions and values of all rows, one after another."""
+        """Return the columns and values of all entries, row by row."""
         low, high = self.start[0], self.start[-1]
         return self.index[low:high], self.value[low:high]
 
@@ -73,14 +86,14 @@ Matrix = Floats | StoredSparseMatrix
 
 
 def starts(lengths: Sequence[int] | Ints) -> Ints:
-    """Return where each of several pieces begins when they lie one after another, and the end."""
-    out = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=out[1:])
-    return out
+    """Return the offset of each of several consecutive pieces, and the end."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
 
 
 def spans(start: Ints, rows: Ints) -> Ints:
-    """Return where the entries of some rows lie, one row after another.
+    """Return the positions of the entries of some rows, row by row.
 
     >>> spans(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]
@@ -99,7 +112,7 @@ def to_arrays(rows: FeatureRows | SparseRows) -> Arrays:
 
 
 def _sparse_arrays(start: Ints, index: Any, value: Any, n: int, length: int) -> Arrays:
-    # Half the bytes to read for every codebook of fewer than 65,536 words.
+    # Halves the bytes of every codebook of at most 65,536 visual words.
     kind = np.dtype(np.uint16 if length <= 1 << 16 else np.int32)
     return {
         "start": start,
@@ -135,8 +148,8 @@ def joined(parts: Sequence[Matrix]) -> Arrays:
     return _sparse_arrays(start, index, value, int(start[-1]), length)
 
 
-def taken(name: str, parts: Sequence[Matrix], order: Ints) -> FeatureRows | SparseRows:
-    """Return the rows of several matrices, put into an order, as they travel."""
+def taken_rows(name: str, parts: Sequence[Matrix], order: Ints) -> FeatureRows | SparseRows:
+    """Return the rows of several matrices, reordered, as records."""
     sparse = [p for p in parts if isinstance(p, StoredSparseMatrix)]
     if not sparse:
         return FeatureRows(name, np.concatenate([np.asarray(p) for p in parts])[order])

@@ -1,7 +1,7 @@
-"""Models on disk: `model.json` says what it is, `arrays.safetensors` holds its numbers.
+"""Models on disk: `model.json` describes a model, `arrays.safetensors` holds its numbers.
 
-Neither can run code. A model is written whole under a name made of its content, and read back only
-when the checksum, the types, the shapes and the finiteness of its numbers are as promised.
+Neither can run code. A model is written atomically under a name made from its content; when it is
+read, its checksums and the types, shapes and finiteness of its numbers are checked.
 """
 
 from __future__ import annotations
@@ -21,15 +21,26 @@ from sightline.contracts import Json
 from sightline.errors import StoreDamaged
 from sightline.store.durable import file_sha256, make_folder, sync_folder, write_file
 from sightline.store.shards import open_arrays, write_arrays
-from sightline.store.versions import OURS as ARRAY_FILE
+from sightline.store.versions import ARRAY_FILE
+from sightline.vectors import Fingerprint
 
 _ARRAYS = "arrays.safetensors"
-_OURS = re.compile(r"[\w-]+-[0-9a-f]{16}")
+_MODEL_FOLDER = re.compile(r"[\w-]+-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """A model as it was read: what it says of itself, and its arrays (mapped, read-only)."""
+    """A model as it was read.
+
+    Attributes
+    ----------
+    name : str
+        Its kind and a digest of its content.
+    about : dict
+        Its description, as JSON.
+    arrays : dict of str to ndarray
+        Its numbers, mapped and read-only.
+    """
 
     name: str
     about: dict[str, Json]
@@ -43,7 +54,7 @@ def save_model(
     make_folder(folder)
     written = write_arrays(folder, "arrays", arrays)
     text = json.dumps({"kind": kind, "about": about, "arrays": written.sha256}, sort_keys=True)
-    name = f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    name = str(Fingerprint(kind, hashlib.sha256(text.encode()).hexdigest()[:16]))
     make_folder(folder / name)
     (folder / written.name).replace(folder / name / _ARRAYS)
     sync_folder(folder / name)
@@ -52,7 +63,7 @@ def save_model(
 
 
 def load_model(folder: Path, name: str) -> SavedModel:
-    """Read a model and check every promise it makes."""
+    """Read a model; raise `StoreDamaged` if any byte of it is not what was written."""
     path = folder / name
     problems = model_problems(folder, name)
     if problems:
@@ -61,17 +72,20 @@ def load_model(folder: Path, name: str) -> SavedModel:
     arrays = open_arrays(path / _ARRAYS)
     for key, a in arrays.items():
         if a.dtype.kind == "f" and not np.isfinite(a).all():
-            raise StoreDamaged(f"The model {path} holds numbers that are not finite, in {key!r}")
+            raise StoreDamaged(
+                f"The model {path} holds numbers that are not finite, in {key!r}. "
+                "Run: sightline store repair"
+            )
     return SavedModel(name, about, arrays)
 
 
 def arrays_file(folder: Path, name: str) -> Path:
-    """Return where the numbers of a model lie, for those who map them by themselves."""
+    """Return the file of a model's numbers, for callers that map it themselves."""
     return folder / name / _ARRAYS
 
 
 def open_model(folder: Path, name: str) -> SavedModel:
-    """Map a model without reading its numbers: what it says of itself is checked, they are not."""
+    """Map a model without reading its numbers: its description is checked, they are not."""
     path = folder / name
     try:
         text = (path / "model.json").read_bytes()
@@ -79,25 +93,25 @@ def open_model(folder: Path, name: str) -> SavedModel:
         raise StoreDamaged(
             f"The model {path} cannot be read: {e.strerror}. Run: sightline store repair"
         ) from e
-    if not _is_of(text, name):
+    if not _matches_name(text, name):
         raise StoreDamaged(
             f"{path}/model.json is not what was written. Run: sightline store repair"
         )
     return SavedModel(name, json.loads(text)["about"], open_arrays(path / _ARRAYS))
 
 
-def _is_of(text: bytes, name: str) -> bool:
-    """Return whether a model of this name says this of itself."""
-    kind, _, digest = name.rpartition("-")
-    return hashlib.sha256(text).hexdigest()[:16] == digest and json.loads(text)["kind"] == kind
+def _matches_name(text: bytes, name: str) -> bool:
+    """Return whether a description belongs to the model of a name."""
+    digest, kind = hashlib.sha256(text).hexdigest()[:16], json.loads(text)["kind"]
+    return bool(Fingerprint.parse(name) == Fingerprint(kind, digest))
 
 
 def model_problems(folder: Path, name: str) -> list[str]:
-    """Return what does not fit: a missing file, a changed byte, a name that is not its own."""
+    """Return what is wrong with a model: a missing file, a changed byte, another model's name."""
     path = folder / name
     try:
         text = (path / "model.json").read_bytes()
-        if not _is_of(text, name):
+        if not _matches_name(text, name):
             return [f"{path}/model.json is not what was written"]
         if file_sha256(path / _ARRAYS) != json.loads(text)["arrays"]:
             return [f"{path}/{_ARRAYS} is not what was written"]
@@ -107,12 +121,12 @@ def model_problems(folder: Path, name: str) -> list[str]:
 
 
 def remove_models_except(folder: Path, keep: set[str]) -> None:
-    """Remove the models that no kept version names."""
+    """Remove all models but those of some names."""
     if not folder.is_dir():
         return
     for path in folder.iterdir():
-        ours = _OURS.fullmatch(path.name) and not path.is_symlink()
-        if ours and path.is_dir() and path.name not in keep:
+        is_model = _MODEL_FOLDER.fullmatch(path.name) and not path.is_symlink()
+        if is_model and path.is_dir() and path.name not in keep:
             shutil.rmtree(path)
         elif path.is_file() and ARRAY_FILE.fullmatch(path.name):
             path.unlink()

@@ -1,6 +1,6 @@
-"""The catalogue's tables, and how a store of an older release becomes one of this release.
+"""The catalogue's tables, and the migration of stores of older releases.
 
-Migrations are numbered steps, run in one transaction after a copy of the file was put beside it.
+Migrations are numbered steps, run in one transaction after a copy of the file was made beside it.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
 
 
 def _keep_copy(db: sqlite3.Connection, path: Path, number: int) -> None:
-    kept = path.with_name(f"{path.stem}.schema-{number}.sqlite3")
-    with disk_errors(kept):
-        create_private(kept)
-    copy = sqlite3.connect(kept)
+    copy_path = path.with_name(f"{path.stem}.schema-{number}.sqlite3")
+    with disk_errors(copy_path):
+        create_private(copy_path)
+    copy = sqlite3.connect(copy_path)
     with copy:
         db.backup(copy)
     copy.close()

@@ -1,11 +1,11 @@
-"""What a model says of the pictures of a segment, in a file of its own beside them.
+"""The scores that a model published for a segment, in a file beside it.
 
   terms                          the words that have scores, ascending
   scores                         for each word the scores of all rows
-  points.NAME                    for each row where it lies in a space of the model
+  points.NAME                    for each row its point in a space of the model
 
-Points are rows like those of a feature, and are ranked as such under the name `model/NAME`. They go
-when the model goes.
+Points are rows like those of a feature, and are ranked as such under the name `MODEL/NAME`. They
+are removed with the model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,19 @@ _POINTS = "points."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """A row of scores for each word of a model, and points of its spaces, by name."""
+    """The scores of a segment's pictures by a model.
+
+    Attributes
+    ----------
+    model : str
+        The model's name.
+    terms : ndarray of int64
+        The words that have scores, ascending.
+    rows : ndarray of shape (n_terms, n_pictures)
+        The scores of all pictures for each word.
+    points : mapping of str to ndarray of shape (n_pictures, n_dimensions)
+        The pictures' points in the model's spaces, by name.
+    """
 
     model: str
     terms: Ints
@@ -41,7 +53,7 @@ class Scores:
         return self.rows[i] if i < len(self.terms) and self.terms[i] == term else None
 
     def named(self, feature: str) -> Floats | None:
-        """Return the points that go by a feature's name, or None."""
+        """Return the points that are ranked under a feature's name, or None."""
         model, _, name = feature.partition("/")
         return self.points.get(name) if model == self.model else None
 
@@ -56,7 +68,7 @@ def points_feature(model: str, name: str) -> str:
 
 
 def open_scores(folder: Path, s: Segment) -> Scores | None:
-    """Map what a model says of a segment; None if none does."""
+    """Map the scores of a segment; None if it has none."""
     if s.scores is None:
         return None
     arrays = open_arrays(folder / s.scores.name)
@@ -78,42 +90,42 @@ def open_scores(folder: Path, s: Segment) -> Scores | None:
 
 
 def with_scores(folder: Path, s: Segment, scores: Scores) -> Segment:
-    """Return a segment with what a model says of it."""
-    return _written(folder, s, scores.model, scores.terms, scores.rows, dict(scores.points))
+    """Write scores of a segment, and return the segment with them."""
+    return _write_scores(folder, s, scores.model, scores.terms, scores.rows, dict(scores.points))
 
 
 def with_joined_scores(
     folder: Path, s: Segment, parts: Sequence[tuple[Scores | None, int, int]]
 ) -> Segment:
-    """Return a segment with scores put together from rows (first, last + 1) of others.
+    """Return a segment with scores joined from rows (scores, first, last + 1) of others.
 
-    Only where one model gave them all, for the same words; otherwise it stays without any.
+    If they are not all of one model and for the same words, the segment stays without scores.
     """
     scored = [(p, first, last) for p, first, last in parts if p is not None]
-    if len(scored) < len(parts) or not all(_alike(p, scored[0][0]) for p, _, _ in scored):
+    if len(scored) < len(parts) or not all(_same_layout(p, scored[0][0]) for p, _, _ in scored):
         return s
-    one = scored[0][0]
+    template = scored[0][0]
 
     def rows() -> Iterator[Floats]:
-        for t in range(len(one.terms)):
+        for t in range(len(template.terms)):
             yield np.concatenate([p.rows[t, first:last] for p, first, last in scored])
 
-    blocks = Rows(rows(), (len(one.terms), s.rows), np.float32)
+    blocks = Rows(rows(), (len(template.terms), s.rows), np.float32)
 
-    def of(name: str) -> Rows:
+    def joined_points(name: str) -> Rows:
         pieces = (p.points[name][first:last] for p, first, last in scored)
-        return Rows(pieces, (s.rows, one.points[name].shape[1]), np.float32)
+        return Rows(pieces, (s.rows, template.points[name].shape[1]), np.float32)
 
-    points = {name: of(name) for name in one.points}
-    return _written(folder, s, one.model, one.terms, blocks, points)
-
-
-def _alike(a: Scores, b: Scores) -> bool:
-    mine, others = ({n: p.shape[1] for n, p in s.points.items()} for s in (a, b))
-    return a.model == b.model and np.array_equal(a.terms, b.terms) and mine == others
+    points = {name: joined_points(name) for name in template.points}
+    return _write_scores(folder, s, template.model, template.terms, blocks, points)
 
 
-def _written(
+def _same_layout(a: Scores, b: Scores) -> bool:
+    spaces_a, spaces_b = ({n: p.shape[1] for n, p in s.points.items()} for s in (a, b))
+    return a.model == b.model and np.array_equal(a.terms, b.terms) and spaces_a == spaces_b
+
+
+def _write_scores(
     folder: Path,
     s: Segment,
     model: str,

@@ -3,10 +3,9 @@
 The base file of a segment holds, for its pictures in ascending order of id,
   ids                            int64
   word_start, word               the words of each picture, as positions in `terms`
-  terms, term_start, term_row    the same turned round: for each term the rows that carry it
-  thumb_start, thumb             small JPEG pictures, one after another
-and each feature has a file of its own (see matrices), as has what a model says of the pictures
-(see scores).
+  terms, term_start, term_row    the inverted index: for each term the rows that carry it
+  thumb_start, thumb             thumbnails as JPEG, one after another
+Each feature has a file of its own (see matrices), and so have the scores of a model (see scores).
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from sightline.store.shards import Rows, open_arrays, write_arrays
 from sightline.store.versions import FeatureFile, FileEntry, Segment
 
 MERGED_ROWS = 32_768
-_FEW = 4
+_MAX_SMALL = 4
 _DEAD_SHARE = 0.25
-_MANY_RUNS = 256
+_MAX_RUNS = 256
 
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
     """Write the pictures of a batch; `batch.ids` must be ascending."""
     if len(batch.ids) > 1 and not (np.diff(batch.ids) > 0).all():
-        raise StoreError("A batch has a picture twice, or its pictures are out of order.")
+        raise StoreError("The ids of a batch must be ascending and distinct.")
     start = starts([len(t) for t in batch.terms])
     word = np.fromiter((t for ts in batch.terms for t in ts), np.int64, int(start[-1]))
     thumb_start = starts([len(t) for t in batch.thumbnails])
@@ -75,7 +74,19 @@ def _write_base(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenSegment:
-    """A segment mapped into memory."""
+    """A segment mapped into memory.
+
+    Attributes
+    ----------
+    base : dict of str to ndarray
+        The arrays of the base file.
+    features : dict of str to Matrix
+        The rows of each feature.
+    dead : ndarray of int64
+        The rows that no longer count, ascending.
+    scores : Scores or None
+        What a model published for its pictures.
+    """
 
     base: dict[str, NDArray[Any]]
     features: dict[str, Matrix]
@@ -97,6 +108,7 @@ class OpenSegment:
 
     @property
     def ids(self) -> Ints:
+        """The ids of its pictures, dead ones too, ascending."""
         return np.asarray(self.base["ids"])
 
     def matrix(self, feature: str) -> Matrix | None:
@@ -106,17 +118,17 @@ class OpenSegment:
         return self.scores.named(feature)
 
     def alive(self) -> NDArray[np.bool_]:
-        """Return which rows count."""
-        out = np.ones(len(self.base["ids"]), bool)
-        out[self.dead] = False
-        return out
+        """Return for each row whether it counts."""
+        alive = np.ones(len(self.base["ids"]), bool)
+        alive[self.dead] = False
+        return alive
 
     def rows_of(self, ids: Ints) -> Ints:
-        """Return the live rows of those ids that are here; `ids` must be ascending."""
+        """Return the live rows of those ids that the segment has; `ids` must be ascending."""
         segment_ids = self.ids
         if not len(segment_ids):
             return np.zeros(0, np.int64)
-        # Only the ids between our first and our last are worth looking up.
+        # Only ids between the first and the last of the segment need a look-up.
         low, high = ids.searchsorted((segment_ids[0], segment_ids[-1] + 1))
         near = ids[low:high]
         if not len(near):
@@ -166,11 +178,11 @@ def with_dead(folder: Path, s: Segment, rows: Ints) -> Segment:
     return replace(s, dead=file, dead_rows=len(dead))
 
 
-def wants_merging(segments: Sequence[Segment]) -> list[Segment]:
+def worth_merging(segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments worth merging: many small ones, or ones with many dead rows."""
     small = [s for s in segments if s.live < MERGED_ROWS // 2]
     wasteful = [s for s in segments if s.dead_rows > _DEAD_SHARE * s.rows]
-    if len(small) > _FEW or wasteful:
+    if len(small) > _MAX_SMALL or wasteful:
         return [s for s in segments if s in small or s in wasteful]
     return []
 
@@ -178,28 +190,30 @@ def wants_merging(segments: Sequence[Segment]) -> list[Segment]:
 def merge(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
     """Write the live rows of some segments into as few new ones as the row limit allows.
 
-    Only segments with the same features are put together, so that no feature's rows are lost.
+    Only segments with the same features are merged, so that no feature's rows are lost.
     """
     groups: dict[frozenset[str], list[Segment]] = {}
     for s in segments:
         groups.setdefault(frozenset(f.feature for f in s.features), []).append(s)
-    return [new for group in groups.values() for new in _merge_alike(folder, group)]
+    return [new for group in groups.values() for new in _merge_group(folder, group)]
 
 
-def _merge_alike(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
+def _merge_group(folder: Path, segments: Sequence[Segment]) -> list[Segment]:
     parts = [OpenSegment.open(folder, s) for s in segments]
     ids = np.concatenate([p.ids for p in parts])
-    which = np.repeat(np.arange(len(parts)), [len(p.ids) for p in parts])
+    part = np.repeat(np.arange(len(parts)), [len(p.ids) for p in parts])
     row = np.concatenate([np.arange(len(p.ids)) for p in parts])
     alive = np.concatenate([p.alive() for p in parts])
     order = np.argsort(ids, kind="stable")
     order = order[alive[order]]
     chunks = [order[i : i + MERGED_ROWS] for i in range(0, len(order), MERGED_ROWS)]
-    return [_merged(folder, parts, ids[c], which[c], row[c]) for c in chunks]
+    return [_merge_rows(folder, parts, ids[c], part[c], row[c]) for c in chunks]
 
 
-def _merged(folder: Path, parts: list[OpenSegment], ids: Ints, which: Ints, row: Ints) -> Segment:
-    runs = _runs(parts, which, row)
+def _merge_rows(
+    folder: Path, parts: list[OpenSegment], ids: Ints, part: Ints, row: Ints
+) -> Segment:
+    runs = _runs(parts, part, row)
     start = starts(_lengths(runs, "word_start"))
     words = [p.base["terms"][_between(p, "word", first, last)] for p, first, last in runs]
     word = np.concatenate([*words, np.zeros(0, np.int64)])
@@ -213,13 +227,13 @@ def _merged(folder: Path, parts: list[OpenSegment], ids: Ints, which: Ints, row:
 Run = tuple[OpenSegment, int, int]
 
 
-def _runs(parts: list[OpenSegment], which: Ints, row: Ints) -> list[Run]:
-    """Return rows that lie one after another in the same part as (part, first, last + 1)."""
-    cuts = np.flatnonzero((np.diff(which) != 0) | (np.diff(row) != 1)) + 1
+def _runs(parts: list[OpenSegment], part: Ints, row: Ints) -> list[Run]:
+    """Group rows that are consecutive in the same part, as (part, first, last + 1)."""
+    cuts = np.flatnonzero((np.diff(part) != 0) | (np.diff(row) != 1)) + 1
     first = np.concatenate([[0], cuts])
     last = np.concatenate([cuts, [len(row)]]) - 1
-    found = zip(which[first].tolist(), row[first].tolist(), row[last].tolist(), strict=True)
-    return [(parts[w], r, s + 1) for w, r, s in found]
+    ranges = zip(part[first].tolist(), row[first].tolist(), row[last].tolist(), strict=True)
+    return [(parts[w], r, s + 1) for w, r, s in ranges]
 
 
 def _lengths(runs: list[Run], name: str) -> Ints:
@@ -237,8 +251,8 @@ def _merge_feature(folder: Path, runs: list[Run], feature: str) -> FeatureFile:
 
 
 def _merge_scores(folder: Path, runs: list[Run], merged: Segment) -> Segment:
-    """Put scores together where one model gave them all, for the same words."""
-    if len(runs) > _MANY_RUNS:
-        return merged  # Scoring again is faster than picking so many pieces together.
+    """Join the scores of runs, if one model gave them all, for the same words."""
+    if len(runs) > _MAX_RUNS:
+        return merged  # Scoring again is faster than joining so many pieces.
     parts = [(p.scores, first, last) for p, first, last in runs]
     return with_joined_scores(folder, merged, parts)

@@ -1,8 +1,8 @@
 """Immutable array files in the safetensors format, read by memory map.
 
-The format is a JSON header and raw little-endian arrays: nothing in it can run. The reference
-library copies each array when reading, so this module parses the header itself and maps the file;
-opening checks the header and the length, never the content (`store verify` does).
+The format is a JSON header and raw little-endian arrays, so nothing in it can run. The reference
+library copies each array when reading, so this module parses the header itself and maps the file.
+Opening checks the header and the length, not the content (`store verify` does).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Rows:
-    """A large array handed over block by block, so that a merge never holds it whole."""
+    """A large array that is written block by block, so that a merge never has it all in memory."""
 
     def __init__(self, blocks: Iterable[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> None:
         self.blocks, self.shape, self.dtype = blocks, shape, np.dtype(dtype)
@@ -76,10 +76,10 @@ def open_arrays(path: Path) -> dict[str, NDArray[Any]]:
     Raises
     ------
     StoreDamaged
-        When the file is missing, too short, too long, or its header is not what we write.
+        If the file is missing, too short or too long, or its header is invalid.
     """
     try:
-        # Plain arrays slice faster than mapped ones; the map stays alive below them.
+        # Plain arrays slice faster than `memmap` ones, and keep the map alive.
         raw: NDArray[np.uint8] = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
     except (OSError, ValueError) as e:
         raise _damaged(path, f"cannot be opened ({e})") from e
@@ -100,8 +100,8 @@ def _checked(header: dict[str, Any], size: int) -> list[tuple[str, dict[str, Any
     items = sorted(header.items(), key=lambda kv: kv[1]["data_offsets"])
     for _, v in items:
         start, stop = v["data_offsets"]
-        want = math.prod(v["shape"]) * _TO_TYPE[v["dtype"]].itemsize
-        if start != end or stop - start != want or min(v["shape"], default=0) < 0:
+        expected = math.prod(v["shape"]) * _TO_TYPE[v["dtype"]].itemsize
+        if start != end or stop - start != expected or min(v["shape"], default=0) < 0:
             raise ValueError("array offsets do not fit their shapes")
         end = stop
     if end != size:

@@ -19,17 +19,21 @@ from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, 
 from sightline.store.engines import flat, word_rows
 from sightline.store.engines.candidates import Engine
 from sightline.store.engines.views import Published
-from sightline.store.matrices import taken
+from sightline.store.matrices import taken_rows
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
 from sightline.words.tfidf import idf as idf_of
 
 
 class Snapshot:
-    """One version, open for reading. It keeps the `Store` contract.
+    """One version, open for reading; it implements the `Store` contract.
 
-    `fast` has word queries answered by compiled code; a server sets it, a short command does not.
-    With an `engine`, queries are answered by it as far as it can; all else is scanned.
+    Attributes
+    ----------
+    fast : bool, default=False
+        Whether word queries are answered by compiled code; a server sets it.
+    engine : Engine or None, default=None
+        What answers queries, as far as it can; all others are answered by a scan.
     """
 
     fast = False
@@ -62,30 +66,52 @@ class Snapshot:
         query: DenseQuery | SparseQuery | WordQuery,
         k: int,
         where: Ints | None = None,
-        more: word_rows.More | None = None,
+        score_words: word_rows.ScoreWords | None = None,
         without: Ints | None = None,
     ) -> Top:
-        """Return the k best pictures; `where` lists the only ids that may appear.
+        """Return the k best pictures.
 
-        Of a `WordQuery`, `more` scores the words that have no published row, and `without` lists
-        ids that may not appear.
+        Parameters
+        ----------
+        query : DenseQuery, SparseQuery or WordQuery
+            What to rank by.
+        k : int
+            How many pictures to return.
+        where : ndarray of int64, optional
+            The only ids that may appear.
+        score_words : callable, optional
+            For a `WordQuery`: scores words that have no published row.
+        without : ndarray of int64, optional
+            For a `WordQuery`: ids that must not appear.
+
+        Returns
+        -------
+        Top
+            Ids and scores, the best first.
         """
         where, without = _ascending(where), _ascending(without)
         if self.engine is not None:
-            found = self.engine.top(self.published, query, k, where, more, without)
-            if found is not None:
-                return found
+            top = self.engine.top(self.published, query, k, where, score_words, without)
+            if top is not None:
+                return top
         if isinstance(query, DenseQuery):
             return flat.dense_top(self.segments, query, k, where)
         if isinstance(query, WordQuery):
             return word_rows.word_top(
-                self.segments, self.model, query, k, where, more, without=without, fast=self.fast
+                self.segments,
+                self.model,
+                query,
+                k,
+                where,
+                score_words,
+                without=without,
+                fast=self.fast,
             )
-        wanted = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
-        return flat.sparse_top(self.segments, query, wanted, self._idf, k, where)
+        idf = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
+        return flat.sparse_top(self.segments, query, idf, self._idf, k, where)
 
     def scores(self, query: DenseQuery) -> tuple[Ints, NDArray[np.float32]]:
-        """Return every picture that has a feature, as they lie, and the score of each."""
+        """Return every picture that has a feature, in storage order, and the score of each."""
         return flat.dense_scores(self.segments, query)
 
     def having(self, feature: str) -> Ints:
@@ -93,31 +119,33 @@ class Snapshot:
         return flat.ids_with(self.segments, feature)
 
     def lengths(self, feature: str) -> NDArray[np.float32]:
-        """Return the lengths of the rows of a feature, in the order of `scores`."""
+        """Return the norms of the rows of a feature, in the order of `scores`."""
         return flat.row_lengths(self.segments, feature)
 
     def carrying(self, terms: Sequence[int], *, every: bool) -> Ints:
-        """Return the ids of the pictures that carry every one, or any one, of some terms."""
+        """Return the ids of the pictures that carry all (`every`), or any, of some terms."""
         parts: list[Ints] = []
         for s in self.segments:
             rows = [s.carriers(t).astype(np.int64) for t in terms]
             if rows:
                 joined = rows[0]
                 for r in rows[1:]:
-                    joined = _both(joined, r) if every else np.union1d(joined, r)
+                    joined = _intersection(joined, r) if every else np.union1d(joined, r)
                 parts.append(s.ids[s.living(joined)])
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     def without_words(self) -> Ints:
         """Return the ids of the pictures that carry no word, ascending."""
-        return self._by_words(some=False)
+        return self._having_words(False)
 
     def with_words(self) -> Ints:
         """Return the ids of the pictures that carry some word, ascending."""
-        return self._by_words(some=True)
+        return self._having_words(True)
 
-    def _by_words(self, *, some: bool) -> Ints:
-        rows = [s.alive() & ((np.diff(s.base["word_start"]) > 0) == some) for s in self.segments]
+    def _having_words(self, expected: bool) -> Ints:
+        rows = [
+            s.alive() & ((np.diff(s.base["word_start"]) > 0) == expected) for s in self.segments
+        ]
         parts = [s.ids[r] for s, r in zip(self.segments, rows, strict=True)]
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
@@ -126,10 +154,12 @@ class Snapshot:
         """Return all terms, the number of pictures that carry each, and that of all pictures."""
         terms = [s.base["terms"] for s in self.segments]
         counts = [s.term_counts() for s in self.segments]
-        every, at = np.unique(np.concatenate([*terms, np.zeros(0, np.int64)]), return_inverse=True)
-        total = np.zeros(len(every), np.int64)
+        all_terms, at = np.unique(
+            np.concatenate([*terms, np.zeros(0, np.int64)]), return_inverse=True
+        )
+        total = np.zeros(len(all_terms), np.int64)
         np.add.at(total, at, np.concatenate([*counts, np.zeros(0, np.int64)]))
-        return every, total, sum(len(s.ids) - len(s.dead) for s in self.segments)
+        return all_terms, total, sum(len(s.ids) - len(s.dead) for s in self.segments)
 
     @cached_property
     def _idf(self) -> tuple[Ints, NDArray[np.float64]]:
@@ -138,25 +168,25 @@ class Snapshot:
 
     def idf(self, terms: Ints) -> NDArray[np.float64]:
         """Return the idf of each term; a term that no picture carries has 0."""
-        every, values = self._idf
-        if not len(every):
+        all_terms, values = self._idf
+        if not len(all_terms):
             return np.zeros(len(terms))
-        at = np.minimum(np.searchsorted(every, terms), len(every) - 1)
+        at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
         return np.where(self.carried(terms), values[at], 0.0)
 
     def carried(self, terms: Ints) -> NDArray[np.bool_]:
-        """Say of each term whether any picture carries it."""
-        every, counts, _ = self._counts
-        if not len(every):
+        """Return for each term whether any picture carries it."""
+        all_terms, counts, _ = self._counts
+        if not len(all_terms):
             return np.zeros(len(terms), bool)
-        at = np.minimum(np.searchsorted(every, terms), len(every) - 1)
-        out: NDArray[np.bool_] = (every[at] == terms) & (counts[at] > 0)
-        return out
+        at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
+        is_carried: NDArray[np.bool_] = (all_terms[at] == terms) & (counts[at] > 0)
+        return is_carried
 
     def vocabulary(self) -> tuple[Ints, Ints]:
         """Return the terms some picture carries, and how many pictures carry each."""
-        every, counts, _ = self._counts
-        return every[counts > 0], counts[counts > 0]
+        all_terms, counts, _ = self._counts
+        return all_terms[counts > 0], counts[counts > 0]
 
     def thumbnail(self, picture: int) -> bytes:
         """Return a picture's thumbnail, a small JPEG without any metadata."""
@@ -171,10 +201,14 @@ class Snapshot:
             if len(at):
                 parts.append(s.features[feature][at])
                 ids.append(s.ids[at])
-        found = np.concatenate([*ids, np.zeros(0, np.int64)])
-        if len(found) != len(pictures):
-            raise CollectionError(f"Some of the pictures {pictures.tolist()[:5]} … are not here.")
-        return taken(feature, parts, np.argsort(found))
+        found_ids = np.concatenate([*ids, np.zeros(0, np.int64)])
+        if len(found_ids) != len(pictures):
+            missing = np.setdiff1d(pictures, found_ids)
+            raise CollectionError(
+                f"{len(missing)} pictures have no rows of {feature!r}, such as {int(missing[0])}. "
+                "Run: sightline index"
+            )
+        return taken_rows(feature, parts, np.argsort(found_ids))
 
     def features(self) -> tuple[str, ...]:
         """Return the features every picture has, by fingerprint."""
@@ -202,6 +236,6 @@ def _ascending(ids: Ints | None) -> Ints | None:
     return ids if ids is None or (ids[1:] > ids[:-1]).all() else np.unique(ids)
 
 
-def _both(a: Ints, b: Ints) -> Ints:
-    # Rows that carry a term are ascending and distinct, so nothing need be made unique first.
+def _intersection(a: Ints, b: Ints) -> Ints:
+    # Rows that carry a term are ascending and distinct, so they need not be made unique first.
     return np.intersect1d(a, b, assume_unique=True)

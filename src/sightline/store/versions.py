@@ -1,8 +1,9 @@
-"""Versions: what a reader sees, named by one pointer.
+"""Versions: what readers see, named by one pointer.
 
-A version is a small file listing immutable segments; publishing writes the file and then moves the
-pointer in the catalogue, in the same transaction that records the pictures. A reader keeps the
-version it opened. The current version, the two finished ones before it and their files are kept.
+A version is a small file that lists immutable segments; publishing writes the file and then moves
+the pointer in the catalogue, in the same transaction that records the pictures. A reader stays at
+the version it opened. The current version and the two finished ones before it are kept, with their
+files.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pathlib import Path
 from sightline.errors import StoreDamaged
 from sightline.store.durable import Written, sync_folder, write_file
 
-KEPT = 2
-# Files of a store folder that are ours to remove; anything else there is somebody's.
-OURS = re.compile(
+OLD_VERSIONS = 2
+# Names of array files, which may be removed; any other file in the folder is somebody else's.
+ARRAY_FILE = re.compile(
     r"(pictures|feature|scores|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?"
 )
 _FORMAT = 4
@@ -29,7 +30,7 @@ _READABLE = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file a version needs, with what its bytes must be."""
+    """A file of a version, with its checksum and size."""
 
     name: str
     sha256: str
@@ -37,6 +38,7 @@ class FileEntry:
 
     @classmethod
     def of(cls, written: Written) -> FileEntry:
+        """Return the entry of a file that was just written."""
         return cls(written.name, written.sha256, written.size)
 
 
@@ -50,9 +52,27 @@ class FeatureFile:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Some pictures: their base file, feature files, the rows that no longer count, the scores a
-    model gave them, and the range of their ids, so that a segment need not be opened to learn that
-    a picture is not in it."""
+    """The files of a group of pictures.
+
+    Attributes
+    ----------
+    rows : int
+        How many pictures it has, dead ones included.
+    base : FileEntry
+        Ids, words and thumbnails.
+    features : tuple of FeatureFile
+        The rows of each feature.
+    dead : FileEntry or None
+        Which rows no longer count.
+    dead_rows : int
+        How many rows no longer count.
+    scores : FileEntry or None
+        What a model published for the pictures.
+    scored_by : str
+        The name of that model.
+    first, last : int
+        The range of ids, so that a segment need not be opened to see that it lacks a picture.
+    """
 
     rows: int
     base: FileEntry
@@ -65,14 +85,16 @@ class Segment:
     last: int = 1 << 62
 
     def may_hold(self, ids: Iterable[int]) -> bool:
-        """Return whether any of some pictures can be here, by the range of ids alone."""
+        """Return whether any of some pictures can be in it, by the range of ids alone."""
         return any(self.first <= i <= self.last for i in ids)
 
     @property
     def live(self) -> int:
+        """How many rows count."""
         return self.rows - self.dead_rows
 
     def files(self) -> Iterable[FileEntry]:
+        """Yield all its files."""
         yield self.base
         yield from (f.file for f in self.features)
         if self.dead is not None:
@@ -83,11 +105,28 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One published state. `finished` is false while an index run is still adding to it.
+    """One published state of a collection.
 
-    `model` ranks its pictures for words, `similar` by how alike they are to other pictures, and
-    `regions` says which words lie where in them; `codebooks` are what its features were made with.
-    `returned` is the last version before or at it that was an older one, published again.
+    Attributes
+    ----------
+    number : int
+        Its number; later versions have larger ones.
+    segments : tuple of Segment
+        Its pictures.
+    model : str
+        The word model, "" for none.
+    finished : bool
+        False while an index run is still adding to it.
+    note : str
+        What made it, for people.
+    codebooks : tuple of str
+        The codebooks its features were computed with.
+    similar : str
+        The similarity model, "" for none.
+    regions : str
+        The region model, "" for none.
+    returned : int
+        The last version up to this one that was made by a rollback; 0 for none.
     """
 
     number: int
@@ -105,11 +144,13 @@ class Version:
         return {*self.codebooks, self.model, self.similar, self.regions} - {""}
 
     def files(self) -> Iterable[FileEntry]:
+        """Yield all its files."""
         for s in self.segments:
             yield from s.files()
 
     @property
     def live(self) -> int:
+        """How many pictures it has."""
         return sum(s.live for s in self.segments)
 
 
@@ -125,24 +166,24 @@ class Versions:
         self.folder, self.shards = folder, shards
 
     def write(self, v: Version) -> None:
-        """Make a version durable; nothing points at it yet."""
+        """Write a version durably; the pointer does not name it yet."""
         body = json.dumps(asdict(v), sort_keys=True, separators=(",", ":"))
         text = {"format": _FORMAT, "sha256": hashlib.sha256(body.encode()).hexdigest()}
-        whole = json.dumps(text)[:-1] + ', "version": ' + body + "}"
-        write_file(self.folder, version_name(v.number), [whole.encode()])
+        document = json.dumps(text)[:-1] + ', "version": ' + body + "}"
+        write_file(self.folder, version_name(v.number), [document.encode()])
 
     def read(self, number: int) -> Version:
         """Read a version and check that it is what was written."""
         path = self.folder / version_name(number)
         try:
             raw = path.read_bytes()
-            whole = json.loads(raw)
-            head, _, rest = raw.partition(b'"version": ')
-            if hashlib.sha256(rest[:-1]).hexdigest() != whole["sha256"]:
+            document = json.loads(raw)
+            head, _, body = raw.partition(b'"version": ')
+            if hashlib.sha256(body[:-1]).hexdigest() != document["sha256"]:
                 raise ValueError("its checksum is wrong")
             if json.loads(head + b'"version": 0}')["format"] not in _READABLE:
                 raise ValueError("its format is unknown")
-            return _version(whole["version"])
+            return _version(document["version"])
         except FileNotFoundError as e:
             raise StoreDamaged(f"{path} is missing. Run: sightline store repair") from e
         except (ValueError, KeyError, TypeError) as e:
@@ -159,20 +200,20 @@ class Versions:
         return set[str]().union(*(v.models() for v in readable))
 
     def prune(self, current: int) -> None:
-        """Remove versions beyond those kept, and the files that no version lists any more."""
+        """Remove versions that are no longer kept, and files that no version lists any more."""
         older = [v for n in self.numbers() if n < current if (v := self._readable(n))]
-        kept = [v for v in older if v.finished][-KEPT:]
+        kept = [v for v in older if v.finished][-OLD_VERSIONS:]
         keep = {v.number for v in kept} | {n for n in self.numbers() if n >= current}
         listed = {f.name for n in keep for f in self.read(n).files()}
-        # A version must be gone for good before the files it lists are.
+        # The removal of a version must be durable before its files are removed.
         _remove(self.folder, [version_name(n) for n in self.numbers() if n not in keep])
         _remove(
             self.shards,
-            [n for n in os.listdir(self.shards) if OURS.fullmatch(n) and n not in listed],
+            [n for n in os.listdir(self.shards) if ARRAY_FILE.fullmatch(n) and n not in listed],
         )
 
     def _readable(self, number: int) -> Version | None:
-        """Return a version, or None for one that is damaged and of no use any more."""
+        """Return a version; None if it is damaged."""
         try:
             return self.read(number)
         except StoreDamaged:
@@ -193,7 +234,7 @@ def _remove(folder: Path, names: list[str]) -> None:
 def _version(d: dict[str, object]) -> Version:
     segments, codebooks = d.pop("segments"), d.pop("codebooks", [])
     if not isinstance(segments, list) or not isinstance(codebooks, list):
-        raise TypeError("segments or codebooks are no list")
+        raise TypeError("segments or codebooks are not lists")
     return replace(
         Version(**d),  # type: ignore[arg-type]
         segments=tuple(map(_segment, segments)),
@@ -204,7 +245,7 @@ def _version(d: dict[str, object]) -> Version:
 def _segment(d: dict[str, object]) -> Segment:
     features = d["features"]
     if not isinstance(features, list):
-        raise TypeError("features are no list")
+        raise TypeError("features are not a list")
     return Segment(
         rows=_int(d["rows"]),
         base=_file(d["base"]),
@@ -220,11 +261,11 @@ def _segment(d: dict[str, object]) -> Segment:
 
 def _file(d: object) -> FileEntry:
     if not isinstance(d, dict):
-        raise TypeError("a file entry is no object")
+        raise TypeError("a file entry is not an object")
     return FileEntry(str(d["name"]), str(d["sha256"]), _int(d["size"]))
 
 
 def _int(v: object) -> int:
     if not isinstance(v, int) or isinstance(v, bool) or v < 0:
-        raise TypeError(f"{v!r} is no count")
+        raise TypeError(f"{v!r} is not a count")
     return v

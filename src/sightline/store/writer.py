@@ -1,9 +1,9 @@
-"""The one way to change a store: append to the log, write segments, move the pointer.
+"""The only way to change a store: append to the log, write segments, move the pointer.
 
-The order makes a crash harmless at any point: facts are durable in the log before they are
-derived from; segments and the version file are durable before the pointer names them; the pointer
-moves in the same transaction that records the pictures. What is left over from a crash is removed
-by the next writer.
+The order makes a crash harmless at any point: facts are durable in the log before anything is
+derived from them; segments and the version file are durable before the pointer names them; the
+pointer moves in the same transaction that records the pictures. The next writer removes what a
+crash left over.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from sightline.store.home import Home, current_version
 from sightline.store.locks import Lock, Presence, check_local_file_system, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.scores import Scores, with_scores
-from sightline.store.segments import OpenSegment, merge, wants_merging, with_dead, write_segment
+from sightline.store.segments import OpenSegment, merge, with_dead, worth_merging, write_segment
 from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.rollback import outdated_after
 from sightline.store.versions import Segment, Version
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
-    """Size and times of a picture and its word files, to tell later whether they changed."""
+class FileStamp:
+    """Size and times of a picture and its word files, to detect later whether they changed."""
 
     picture: int
     size: int
@@ -47,12 +48,34 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one publish changes; everything in it becomes visible at once."""
+    """What one publish changes; all of it becomes visible at once.
+
+    Attributes
+    ----------
+    events : sequence of Event
+        Facts that are in the log, to be applied to the catalogue.
+    batches : sequence of Batch
+        New rows of pictures.
+    dead : sequence of int
+        Pictures whose rows no longer count.
+    stamps : sequence of FileStamp
+        Sizes and times of files that were read.
+    outdated : sequence of (int, str)
+        Pictures and their new stamps, for rows that a rollback made out of date.
+    skipped : sequence of (Skipped, int, int)
+        Files that were skipped, with their sizes and times.
+    unskipped : sequence of bytes
+        Paths that are no longer skipped.
+    terms : sequence of (int, str)
+        Ids of new terms and their spelling.
+    meta : sequence of (str, str)
+        Small values, by name.
+    """
 
     events: Sequence[Event] = ()
     batches: Sequence[Batch] = ()
     dead: Sequence[int] = ()
-    stamps: Sequence[Stamp] = ()
+    stamps: Sequence[FileStamp] = ()
     outdated: Sequence[tuple[int, str]] = ()
     skipped: Sequence[tuple[Skipped, int, int]] = ()
     unskipped: Sequence[bytes] = ()
@@ -61,18 +84,18 @@ class Change:
 
 
 class Scorer(Protocol):
-    """Says what one model has to say of a segment, before the segment is published."""
+    """Scores a segment by one model, before the segment is published."""
 
     model: str
 
     def scores(self, segment: OpenSegment) -> Scores | None:
-        """Return scores of words, ascending, and points; None if it cannot say."""
+        """Return scores of words (ascending) and points; None if the model cannot score it."""
         ...
 
 
 @runtime_checkable
 class ManyScorer(Scorer, Protocol):
-    """Says it of several segments at once, so that they can be looked at side by side."""
+    """Scores several segments at once, so that they can be processed in parallel."""
 
     def many(self, segments: Sequence[OpenSegment]) -> Iterator[Scores | None]:
         """Yield what `scores` would return for each."""
@@ -80,7 +103,7 @@ class ManyScorer(Scorer, Protocol):
 
 
 class Judging:
-    """Open for appending judgements: shared with any number of others, durable at once."""
+    """A store open for appending judgements, by any number of processes at a time."""
 
     def __init__(self, home: Home) -> None:
         if not home.exists():
@@ -96,11 +119,11 @@ class Judging:
             raise
 
     def append(self, events: Sequence[NewEvent]) -> list[Event]:
-        """Append facts; they are on the disk when this returns."""
+        """Append facts; they are durable when this returns."""
         return self.log.append(events)
 
     def close(self) -> None:
-        """Leave; the last writer seals the store."""
+        """Close the files; the last writer to leave seals the store."""
         _leave(self._home, self._presence, [self.log])
 
     def __enter__(self) -> Judging:
@@ -111,19 +134,29 @@ class Judging:
 
 
 class Writer:
-    """Open for changing what is published; one at a time."""
+    """A store open for changing what is published, by one process at a time.
 
-    def __init__(self, home: Home, verb: str, wait: float = 0.0) -> None:
+    Parameters
+    ----------
+    home : Home
+        The store; it is created if it does not exist.
+    command : str
+        The command that writes, for the error messages of others.
+    wait : float, default=0.0
+        How many seconds to wait for another writer.
+    """
+
+    def __init__(self, home: Home, command: str, wait: float = 0.0) -> None:
         require_writable(home.folder)
         check_local_file_system(_existing(home.folder))
         new = not home.exists() and home.is_free()
         for folder in (home.folder, home.shards, home.versions.folder, home.models):
             make_folder(folder)
         if new:
-            restrict(home.folder)  # Nothing is in there but what stores hold.
+            restrict(home.folder)  # It holds only files of a store.
         self.home = home
         self.scorer: Scorer | None = None
-        self._lock = Lock(home.folder, verb, wait)
+        self._lock = Lock(home.folder, command, wait)
         try:
             self._presence = Presence(home.folder)
             seal.break_seal(home.folder)
@@ -135,7 +168,7 @@ class Writer:
             raise
 
     def _abandon(self) -> None:
-        """Let go of everything after a start that failed."""
+        """Release everything after a start that failed."""
         for name in ("log", "catalogue"):
             if hasattr(self, name):
                 getattr(self, name).close()
@@ -144,7 +177,7 @@ class Writer:
         self._lock.release()
 
     def _catch_up(self) -> None:
-        """Apply facts a crash left unapplied, and remove files it left unpublished."""
+        """Apply facts that a crash left unapplied, and remove files it left unpublished."""
         after = self.catalogue.applied()
         check_log(self.log, self.catalogue)
         if self.log.last_seq() > after:
@@ -164,23 +197,23 @@ class Writer:
         self._prune()
 
     def append(self, events: Sequence[NewEvent]) -> list[Event]:
-        """Append facts; they are on the disk when this returns."""
+        """Append facts; they are durable when this returns."""
         return self.log.append(events)
 
     def publish(self, change: Change, *, finished: bool, note: str = "") -> Version:
-        """Write the new segment and move the pointer; readers see all of it from then on."""
+        """Write new segments and move the pointer; from then on readers see all of the change."""
         segments = tuple(self._changed_segments(change))
         number = self.version.number + 1
         new = replace(self.version, number=number, segments=segments, finished=finished, note=note)
         return self._swap(new, change)
 
     def publish_model(self, scorer: Scorer, note: str, progress: Progress) -> Version:
-        """Serve another model from now on: score every picture by it, then move the pointer."""
+        """Publish a word model: score every picture by it, then move the pointer."""
         progress.start("score", self.version.live)
         segments = []
         unscored = [_unscored(s) for s in self.version.segments]
-        for s, found in zip(unscored, self._scores(unscored, scorer), strict=True):
-            segments.append(self._with(s, found))
+        for s, scores in zip(unscored, self._scores(unscored, scorer), strict=True):
+            segments.append(self._with_scores(s, scores))
             progress.advance(s.live)
         progress.finish()
         self.scorer = scorer
@@ -189,19 +222,19 @@ class Writer:
         return self._swap(replace(new, finished=True, note=note), Change())
 
     def publish_similar(self, model: str, note: str) -> Version:
-        """Compare pictures by another model from now on."""
+        """Publish a similarity model."""
         number = self.version.number + 1
         new = replace(self.version, number=number, similar=model, finished=True, note=note)
         return self._swap(new, Change())
 
     def publish_regions(self, model: str, note: str) -> Version:
-        """Say by another model from now on which words lie where in pictures."""
+        """Publish a region model, which places words in pictures."""
         number = self.version.number + 1
         new = replace(self.version, number=number, regions=model, finished=True, note=note)
         return self._swap(new, Change())
 
     def drop_models(self) -> None:
-        """Serve no model any more: none of words, of similarity, nor of regions."""
+        """Publish a version without any model of words, similarity or regions."""
         v = self.version
         if v.model or v.similar or v.regions:
             segments = tuple(_unscored(s) for s in v.segments)
@@ -210,9 +243,9 @@ class Writer:
             self._swap(replace(new, number=v.number + 1), Change())
 
     def publish_codebook(self, codebook: str) -> Version:
-        """Have the version list a codebook, in place of an older one of the same kind."""
-        kind = codebook.rpartition("-")[0]
-        others = (c for c in self.version.codebooks if c.rpartition("-")[0] != kind)
+        """Publish a codebook in place of an older one of the same kind."""
+        kind = Fingerprint.parse(codebook).name
+        others = (c for c in self.version.codebooks if Fingerprint.parse(c).name != kind)
         books = tuple(sorted([*others, codebook]))
         new = replace(self.version, number=self.version.number + 1, codebooks=books, finished=False)
         return self._swap(new, Change())
@@ -237,47 +270,50 @@ class Writer:
         return map(scorer.scores, opened)
 
     def _all_scored(self, segments: Sequence[Segment], scorer: Scorer) -> list[Segment]:
-        """Return segments with scores; those that have them by the same model keep them."""
-        todo = [s for s in segments if s.scored_by != scorer.model]
-        if len(todo) == 1:
-            return [self._scored(s, scorer) if s in todo else s for s in segments]
-        found = self._scores(todo, scorer)
-        return [s if s.scored_by == scorer.model else self._with(s, next(found)) for s in segments]
+        """Return segments with scores; those that the model has scored keep their scores."""
+        unscored = [s for s in segments if s.scored_by != scorer.model]
+        if len(unscored) == 1:
+            return [self._scored(s, scorer) if s in unscored else s for s in segments]
+        scores = self._scores(unscored, scorer)
+        return [
+            s if s.scored_by == scorer.model else self._with_scores(s, next(scores))
+            for s in segments
+        ]
 
     def _scored(self, s: Segment, scorer: Scorer) -> Segment:
-        return self._with(s, scorer.scores(OpenSegment.open(self.home.shards, s)))
+        return self._with_scores(s, scorer.scores(OpenSegment.open(self.home.shards, s)))
 
-    def _with(self, s: Segment, found: Scores | None) -> Segment:
-        return s if found is None else with_scores(self.home.shards, s, found)
+    def _with_scores(self, s: Segment, scores: Scores | None) -> Segment:
+        return s if scores is None else with_scores(self.home.shards, s, scores)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
         replaced = [i for b in change.batches for i in b.ids.tolist()]
-        gone = np.unique(np.array([*change.dead, *replaced], np.int64))
+        dead = np.unique(np.array([*change.dead, *replaced], np.int64))
         segments = list(self.version.segments)
-        if len(gone):
-            ids = gone.tolist()
-            segments = [self._without(s, gone) if s.may_hold(ids) else s for s in segments]
+        if len(dead):
+            ids = dead.tolist()
+            segments = [self._with_dead_rows(s, dead) if s.may_hold(ids) else s for s in segments]
         new = [write_segment(self.home.shards, b) for b in change.batches if len(b.ids)]
         if self.scorer is not None:
             new = [self._scored(s, self.scorer) for s in new]
         return [s for s in [*segments, *new] if s.live]
 
-    def _without(self, s: Segment, gone: Ints) -> Segment:
-        rows = OpenSegment.open(self.home.shards, s).rows_of(gone)
+    def _with_dead_rows(self, s: Segment, dead: Ints) -> Segment:
+        rows = OpenSegment.open(self.home.shards, s).rows_of(dead)
         return with_dead(self.home.shards, s, rows) if len(rows) else s
 
     def compact(self, *, everything: bool = False) -> bool:
-        """Merge small segments and drop dead rows; return whether anything was worth it."""
+        """Merge small segments and drop dead rows; return whether any segment was merged."""
         old = list(self.version.segments)
-        chosen = old if everything else wants_merging(old)
+        chosen = old if everything else worth_merging(old)
         if not chosen:
             return False
-        rest = [s for s in old if s not in chosen]
+        unmerged = [s for s in old if s not in chosen]
         merged = merge(self.home.shards, chosen)
         if (scorer := self.scorer) is not None:
-            # Scores of different words, or of some pictures only, are not kept by a merge.
+            # A merge drops scores of different words, and scores of some pictures only.
             merged = self._all_scored(merged, scorer)
-        segments = (*rest, *merged)
+        segments = (*unmerged, *merged)
         new = replace(self.version, number=self.version.number + 1, segments=segments)
         self._swap(replace(new, finished=True), Change())
         return True
@@ -285,7 +321,7 @@ class Writer:
     def rollback(self, number: int) -> Version:
         """Publish an older version again.
 
-        The pictures whose rows are then behind what is known are marked with the pointer's move.
+        Pictures whose rows are out of date by that are marked in the same transaction.
         """
         old = self.home.versions.read(number)
         if self.scorer is not None and self.scorer.model != old.model:
@@ -298,15 +334,17 @@ class Writer:
         return self._swap(new, Change(outdated=outdated))
 
     def _codebooks_with(self, old: Version) -> tuple[str, ...]:
-        """Return a version's codebooks and those of kinds it had none of yet, so that rows made
-        with them are of use again."""
-        kinds = {c.rpartition("-")[0] for c in old.codebooks}
-        more = [c for c in self.version.codebooks if c.rpartition("-")[0] not in kinds]
-        sound = [c for c in more if not model_problems(self.home.models, c)]
+        """Return an older version's codebooks, and the current ones of kinds it did not have.
+
+        So rows that are made with the current codebooks stay usable.
+        """
+        kinds = {Fingerprint.parse(c).name for c in old.codebooks}
+        newer = [c for c in self.version.codebooks if Fingerprint.parse(c).name not in kinds]
+        sound = [c for c in newer if not model_problems(self.home.models, c)]
         return tuple(sorted([*old.codebooks, *sound]))
 
     def forget_older(self) -> None:
-        """Remove every version but the current one; there is no going back after this."""
+        """Remove every version but the current one; a rollback is no longer possible."""
         versions = self.home.versions
         with disk_errors(versions.folder):
             versions.remove(n for n in versions.numbers() if n < self.version.number)
@@ -346,7 +384,7 @@ class Writer:
             c.set_meta(key, value)
 
     def close(self) -> None:
-        """Leave; the last writer seals the store."""
+        """Close the files; the last writer to leave seals the store."""
         try:
             _leave(self.home, self._presence, [self.log, self.catalogue])
         finally:
@@ -360,37 +398,38 @@ class Writer:
 
 
 def _leave(home: Home, presence: Presence, files: Iterable[EventLog | Catalogue]) -> None:
-    """Close; whoever is the last to leave folds both logs in and seals, if nothing is left over."""
+    """Close the files; the last to leave folds in both logs and seals the store, if it can."""
     try:
-        alone = presence.alone()
-        if alone:
+        is_last = presence.alone()
+        if is_last:
             seal.fold_logs(home.folder)
         for f in files:
             f.close()
-        if alone and not seal.has_open_logs(home.folder):
-            # All is written; without a seal `verify` looks at every row.
+        if is_last and not seal.has_open_logs(home.folder):
+            # Everything is written; without a seal `verify` checks every row.
             with contextlib.suppress(StoreFull):
-                seal.lay_seal(home.folder)
+                seal.write_seal(home.folder)
     finally:
         presence.leave()
 
 
 def _unscored(s: Segment) -> Segment:
-    """Return a segment as it is without any model: what was read of its pictures."""
+    """Return a segment without the scores of a model."""
     return replace(s, scores=None, scored_by="")
 
 
 def check_log(log: EventLog, catalogue: Catalogue) -> None:
-    """Refuse a log that is older than the tables made from it: ids would be given twice."""
+    """Raise if the log is older than the tables made from it: ids would be used twice."""
     applied, last = catalogue.applied(), log.last_seq()
     if applied > last:
         raise StoreDamaged(
-            f"The log ends at event {last}, but {applied} were read from it before: it was "
-            "replaced by an older one, or cut off. Run: sightline store repair"
+            f"The log ends at event {last}, but the catalogue was made from {applied} events: the "
+            "log was replaced by an older one, or cut off. Run: sightline store repair"
         )
 
 
 def _existing(folder: Path) -> Path:
+    """Return a folder or the closest folder above it that exists."""
     while not folder.exists():
         folder = folder.parent
     return folder

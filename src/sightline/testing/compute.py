@@ -1,4 +1,4 @@
-"""The check everything that computes has to pass: all answers, in order, the same everywhere."""
+"""The check that every backend must pass: all answers, in order, and equal to local ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def scale(
 
 
 def check_compute(compute: Compute, n: int = 200) -> None:
-    """Check that something keeps the `Compute` contract.
+    """Check that a backend implements the `Compute` contract.
 
     Every job has one answer, in the order of the jobs, whatever its size, and equal to what the
     task gives in this process; a job that fails is an answer with a reason and costs no other one;
@@ -48,7 +48,7 @@ def check_compute(compute: Compute, n: int = 200) -> None:
     for kind in _KINDS:
         _check_jobs(compute, kind, n)
         _check_stopping(compute, kind, n)
-        _promise(list(compute.run(ECHO_TASK, [], kind)) == [], "gives answers to no jobs")
+        _require(list(compute.run(ECHO_TASK, [], kind)) == [], "gives answers to no jobs")
     _check_parts(compute)
     _check_failing_part(compute)
 
@@ -64,24 +64,24 @@ def _jobs(n: int) -> Iterator[Job]:
 
 def _check_jobs(compute: Compute, kind: WorkerKind, n: int) -> None:
     answers = list(compute.run(ECHO_TASK, _jobs(n), kind))
-    _promise(len(answers) == n, f"gives {len(answers)} answers to {n} {kind} jobs")
+    _require(len(answers) == n, f"gives {len(answers)} answers to {n} {kind} jobs")
     for job, answer in zip(_jobs(n), answers, strict=True):
         if job.args["fail"]:
-            _promise(
+            _require(
                 isinstance(answer, Failed) and str(job.args["fail"]) in answer.reason,
                 f"does not say why {job.name!r} failed",
             )
             continue
-        own = echo(job.args, memoryview(job.blob), True)
-        _promise(isinstance(answer, Done), f"fails at {job.name!r}: {answer}")
+        expected = echo(job.args, memoryview(job.blob), True)
+        _require(isinstance(answer, Done), f"fails at {job.name!r}: {answer}")
         assert isinstance(answer, Done)
-        same = answer.value == own.value and answer.blob == own.blob
-        _promise(same, f"gives another answer to {job.name!r}, or in another order")
+        same = answer.value == expected.value and answer.blob == expected.blob
+        _require(same, f"gives another answer to {job.name!r}, or in another order")
 
 
 def _check_stopping(compute: Compute, kind: WorkerKind, n: int) -> None:
     for answer in compute.run(ECHO_TASK, _jobs(n), kind):
-        _promise(isinstance(answer, Done), f"fails at the first job: {answer}")
+        _require(isinstance(answer, Done), f"fails at the first job: {answer}")
         break
     _check_jobs(compute, kind, min(n, 20))
 
@@ -95,27 +95,27 @@ def _check_parts(compute: Compute) -> None:
         factors: list[NDArray[Any]] = [np.full(1, f, dtype) for f in (1, 3, 7)]
         parts = [Part({"n": i}, {"factor": f}, (held,)) for i, f in enumerate(factors)]
         for i, done in enumerate(compute.map(scale, iter(parts))):
-            _promise(done.value == {"n": i, "dtype": str(rows.dtype)}, "loses the order of parts")
+            _require(done.value == {"n": i, "dtype": str(rows.dtype)}, "loses the order of parts")
             product = np.asarray(done.arrays["product"])
             same = product.dtype == dtype and np.array_equal(product, before * factors[i])
-            _promise(same, f"gives other numbers for a part of {rows.dtype}")
-            _promise(done.arrays["none"].shape == (0, 40), "loses arrays without rows")
-        _promise(np.array_equal(rows, before), "changes arrays that were held")
+            _require(same, f"gives other numbers for a part of {rows.dtype}")
+            _require(done.arrays["none"].shape == (0, 40), "loses arrays without rows")
+        _require(np.array_equal(rows, before), "changes arrays that were held")
 
 
 def _check_failing_part(compute: Compute) -> None:
     held = compute.hold({"rows": np.ones((2, 2)), "factor": np.ones(1)})
     parts = [Part({"n": 0}, held=(held,)), Part({"n": 1, "fail": "part 1"}, held=(held,))]
     answers = compute.map(scale, parts)
-    _promise(next(answers).value["n"] == 0, "does not answer a part before one that fails")
+    _require(next(answers).value["n"] == 0, "does not answer a part before one that fails")
     try:
         next(answers)
     except DataError as e:
-        _promise("part 1" in str(e), f"says of a part that failed: {e}")
+        _require("part 1" in str(e), f"says of a part that failed: {e}")
         return
     raise AssertionError("does not raise what a part raises")
 
 
-def _promise(kept: bool, what: str) -> None:
-    if not kept:
+def _require(holds: bool, what: str) -> None:
+    if not holds:
         raise AssertionError(f"it {what}")

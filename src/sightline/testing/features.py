@@ -1,4 +1,4 @@
-"""The check every feature has to pass."""
+"""The check that every feature must pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIZES = ((64, 96), (96, 64), (33, 47), (384, 256), (8, 8))
 
 
 def check_feature(feature: object, working_size: int = 384) -> None:
-    """Check that a feature keeps the `Feature` contract.
+    """Check that a feature implements the `Feature` contract.
 
     It has a name, version, length and plain parameters; it describes pictures of any size by
     finite float32 rows of that length; it gives the same row each time, whatever it saw between;
@@ -30,40 +30,40 @@ def check_feature(feature: object, working_size: int = 384) -> None:
     first = [_described(feature, p) for p in pictures]
     again = [_described(feature, p) for p in reversed(pictures)][::-1]
     for a, b in zip(first, again, strict=True):
-        _promise(np.array_equal(a, b), feature, "gives another row for the same picture")
-    _promise(len({row.tobytes() for row in first}) > 1, feature, "gives every picture one row")
+        _require(np.array_equal(a, b), feature, "gives another row for the same picture")
+    _require(len({row.tobytes() for row in first}) > 1, feature, "gives every picture one row")
 
 
 def _check_identity(feature: Feature, working_size: int) -> None:
     name_fits = re.fullmatch("[A-Za-z0-9_-]+", str(feature.name)) is not None
-    _promise(name_fits, feature, f"has the name {feature.name!r}; letters, digits, - and _ only")
-    _promise(type(feature.version) is int, feature, f"has the version {feature.version!r}")
+    _require(name_fits, feature, f"has the name {feature.name!r}; letters, digits, - and _ only")
+    _require(type(feature.version) is int, feature, f"has the version {feature.version!r}")
     fits = type(feature.length) is int and feature.length > 0
-    _promise(fits, feature, f"has the length {feature.length!r}")
+    _require(fits, feature, f"has the length {feature.length!r}")
     try:
         json.dumps(feature.parameters, allow_nan=False)
     except (TypeError, ValueError) as e:
         raise AssertionError(f"{feature.name} has parameters that are not plain: {e}") from e
     same = fingerprint(feature, working_size) == fingerprint(feature, working_size)
-    _promise(same, feature, "has a fingerprint that changes")
+    _require(same, feature, "has a fingerprint that changes")
 
 
 def _described(feature: Feature, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
-    given = picture.copy()
-    given.flags.writeable = False
+    copy = picture.copy()
+    copy.flags.writeable = False
     try:
-        row = feature.describe(given)
+        row = feature.describe(copy)
     except Exception as e:
         what = f"fails at a picture of shape {picture.shape}, which it may not change: {e}"
         raise AssertionError(f"{feature.name} {what}") from e
-    _promise(np.array_equal(given, picture), feature, "changes the picture")
-    _promise(isinstance(row, np.ndarray), feature, f"gives a {type(row).__name__}, not an array")
-    _promise(row.dtype == np.float32, feature, f"gives {row.dtype}, not float32")
-    _promise(row.shape == (feature.length,), feature, f"gives the shape {row.shape}")
-    _promise(bool(np.isfinite(row).all()), feature, "gives values that are not finite")
+    _require(np.array_equal(copy, picture), feature, "changes the picture")
+    _require(isinstance(row, np.ndarray), feature, f"gives a {type(row).__name__}, not an array")
+    _require(row.dtype == np.float32, feature, f"gives {row.dtype}, not float32")
+    _require(row.shape == (feature.length,), feature, f"gives the shape {row.shape}")
+    _require(bool(np.isfinite(row).all()), feature, "gives values that are not finite")
     return row.copy()
 
 
-def _promise(kept: bool, feature: Feature, what: str) -> None:
-    if not kept:
+def _require(holds: bool, feature: Feature, what: str) -> None:
+    if not holds:
         raise AssertionError(f"{feature.name or feature!r} {what}")

@@ -1,4 +1,4 @@
-"""The check every store has to pass: exact answers, filters and ties, against plain numpy."""
+"""The check that every store must pass: exact hits, filters and ties, compared with numpy."""
 
 from __future__ import annotations
 
@@ -24,9 +24,16 @@ def check_store(fill: Fill, n: int = 700, recall: float = 1.0) -> None:
     pictures in order of score, ties by id; a filter must give the exact best of what it lets
     through; deleted and replaced rows never show.
 
-    An engine that does not look at every row is checked with a `recall` below 1: of dense queries
-    it may miss the rest, on average, where no filter leaves less than a tenth of the pictures. All
-    else holds for it too: what it gives has its own score, stands in order, and fits the filter.
+    Parameters
+    ----------
+    fill : callable
+        Makes a store from batches, without the deleted ids.
+    n : int, default=700
+        How many pictures to make.
+    recall : float, default=1.0
+        The least average recall of dense queries whose filter leaves at least a tenth of the
+        pictures; below 1 for an approximate index. Its hits must still have exact scores, be in
+        order and pass the filter.
     """
     rng = np.random.default_rng(7)
     batches, rows, terms = _batches(rng, n)
@@ -37,14 +44,14 @@ def check_store(fill: Fill, n: int = 700, recall: float = 1.0) -> None:
     ids = np.array(sorted(rows), np.int64)
     _same(store.ids(), ids, "ids() are not the live pictures, ascending")
     matrix = np.stack([rows[int(i)] for i in ids])
-    found: list[float] = []
+    recalls: list[float] = []
     for k in (1, 10, len(ids) + 5):
         for where in (None, ids[::3], ids[5::20], ids[:2], ids[:0]):
             least = recall if where is None or len(where) * 10 >= len(ids) else 1.0
-            found += _check_dense(store, rng, ids, matrix, k, where, least)
+            recalls += _check_dense(store, rng, ids, matrix, k, where, least)
             _check_sparse(store, ids, terms, k, where)
-    if np.mean(found) < recall:
-        raise AssertionError(f"top() finds {np.mean(found):.3f} of the best, not {recall}")
+    if np.mean(recalls) < recall:
+        raise AssertionError(f"top() finds {np.mean(recalls):.3f} of the best, not {recall}")
 
 
 def _batches(

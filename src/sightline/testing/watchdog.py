@@ -36,25 +36,25 @@ class _Own:
 
 
 def watched() -> str:
-    """Have all that this process starts from now on end with it; return what it is known by.
+    """End everything that this process starts from now on with it; return the token that marks it.
 
-    Called again it does nothing.
+    Further calls do nothing.
     """
     with _Own.lock:
         if _Own.owner == os.getpid():
             return _Own.token
         outer = os.environ.get(_VARIABLE, "")
         token = f"{os.getpid()}-{os.urandom(8).hex()}"
-        theirs, _Own.pipe = os.pipe()
+        read_end, _Own.pipe = os.pipe()
         nothing = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-I", "-S", __file__, token],
             {_IS_WATCHDOG: token},
-            file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0), nothing, (os.POSIX_SPAWN_DUP2, 1, 2)],
+            file_actions=[(os.POSIX_SPAWN_DUP2, read_end, 0), nothing, (os.POSIX_SPAWN_DUP2, 1, 2)],
             setsid=True,
         )
-        os.close(theirs)
+        os.close(read_end)
         os.environ.setdefault(_KEEPS_ENVIRONMENT, "1")
         os.environ[_VARIABLE] = f"{outer}:{token}" if outer else token
         _Own.owner, _Own.token = os.getpid(), token
@@ -118,7 +118,7 @@ def _tell(what: str, folder: str | os.PathLike[str]) -> None:
 
 
 def _after_fork() -> None:
-    """Let go of the pipe: a child that lives on must not keep it open."""
+    """Close the pipe: a child that outlives this process must not keep it open."""
     if _Own.pipe >= 0:
         os.close(_Own.pipe)
     _Own.owner, _Own.pipe, _Own.lock = 0, -1, threading.Lock()
@@ -132,21 +132,21 @@ def _main(token: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     folders: dict[str, None] = {}
-    with open(0, encoding=sys.getfilesystemencoding(), errors="surrogateescape") as told:
-        for line in told:
+    with open(0, encoding=sys.getfilesystemencoding(), errors="surrogateescape") as commands:
+        for line in commands:
             what, _, folder = line.rstrip("\n").partition(" ")
             if what == _REMOVE.strip():
                 folders[folder] = None
             else:
                 folders.pop(folder, None)
     for _ in range(_ROUNDS):
-        found = processes(token)
-        if not found:
+        pids = processes(token)
+        if not pids:
             break
-        for pid in found:
+        for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in found:
+        for pid in pids:
             ended(pid, _WAIT)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)

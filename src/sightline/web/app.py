@@ -26,8 +26,8 @@ from sightline.web.routes import (
     page,
     pictures,
     points,
-    rankers,
     regions,
+    registries,
     report,
     reviews,
     scenes,
@@ -57,7 +57,7 @@ GROUPS: tuple[APIRouter, ...] = (
     scenes.router,
     models.router,
     jobs.router,
-    rankers.router,
+    registries.router,
     report.router,
 )
 _SAID = "Search, judge and teach a collection of pictures. Every request shows the token."

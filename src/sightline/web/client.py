@@ -5,9 +5,9 @@
 'http://127.0.0.1:8421'
 
     for hit in client.search("tree snow").hits:
-        print(hit.score, hit.name)
+        print(hit.score, hit.path)
     round = client.begin("tree")
-    client.judge(round.session, relevant=[round.hits[0].id])
+    client.judge(round.session, positive=[round.hits[0].id])
     better = client.hits(round.session)
 """
 
@@ -43,10 +43,15 @@ class ServiceError(SightlineError):
 
 @dataclass(frozen=True, slots=True)
 class ClientHit:
-    """A picture of a result."""
+    """A picture of a result; `match` is "exact", "predicted", "partial" or "similar".
+
+    `name`, `tagged` and `learnt` are names of earlier releases.
+    """
 
     id: int
+    path: str
     score: float
+    match: str
     name: str
     tagged: bool
     learnt: bool
@@ -128,29 +133,41 @@ class Client:
         self,
         query: str,
         *,
-        like: Sequence[int] = (),
+        positive: Sequence[int] = (),
         negative: Sequence[int] = (),
-        limit: int = 10,
+        k: int = 10,
         cursor: str | None = None,
+        like: Sequence[int] = (),
+        limit: int | None = None,
         **more: Any,
     ) -> ClientHits:
         """Find pictures by words, and by example pictures if there are any.
 
-        `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`.
+        `more` are other fields of the request, such as `offset`, `count`, `cut` and `filters`;
+        `like` and `limit` are what `positive` and `k` were called earlier.
         """
-        body = {"query": query, "like": list(like), "unlike": list(negative), "limit": limit}
+        examples = {"positive": [*positive, *like], "negative": list(negative)}
+        body = {"query": query, **examples, "k": limit or k}
         return _hits(self.post("/v1/search", {**body, "cursor": cursor, **more}))
 
     def similar(
-        self, *like: int, negative: Sequence[int] = (), limit: int = 10, cursor: str | None = None
+        self,
+        *pictures: int,
+        negative: Sequence[int] = (),
+        k: int = 10,
+        cursor: str | None = None,
+        limit: int | None = None,
     ) -> ClientHits:
-        """Find pictures that are similar to given ones."""
-        body = {"like": list(like), "unlike": list(negative), "limit": limit, "cursor": cursor}
+        """Find pictures that are similar to others; `limit` is what `k` was called earlier."""
+        examples = {"positive": list(pictures), "negative": list(negative)}
+        body = {**examples, "k": limit or k, "cursor": cursor}
         return _hits(self.post("/v1/similar", body))
 
-    def similar_to(self, picture: bytes, limit: int = 10, cursor: str | None = None) -> ClientHits:
+    def similar_to(
+        self, picture: bytes, k: int = 10, cursor: str | None = None, limit: int | None = None
+    ) -> ClientHits:
         """Find pictures that are similar to an uploaded one; each page uploads it again."""
-        path = f"/v1/search/picture?{urlencode(_page(limit, cursor))}"
+        path = f"/v1/search/picture?{urlencode(_page(limit or k, cursor))}"
         return _hits(json.loads(self._sent(path, picture)))
 
     def search_with(
@@ -158,15 +175,20 @@ class Client:
         query: str,
         picture: bytes,
         *,
-        like: Sequence[int] = (),
+        positive: Sequence[int] = (),
         negative: Sequence[int] = (),
         feature: str = "",
-        limit: int = 10,
+        k: int = 10,
         cursor: str | None = None,
+        like: Sequence[int] = (),
+        limit: int | None = None,
     ) -> ClientHits:
-        """Find pictures by words and an uploaded picture; each page uploads it again."""
-        named = {"like": like, "unlike": negative}
-        asked = {"query": query, **named, "feature": feature, **_page(limit, cursor)}
+        """Find pictures by words and an uploaded picture; each page uploads it again.
+
+        `like` and `limit` are what `positive` and `k` were called earlier.
+        """
+        named = {"positive": [*positive, *like], "negative": negative}
+        asked = {"query": query, **named, "feature": feature, **_page(limit or k, cursor)}
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
 
@@ -181,25 +203,40 @@ class Client:
 
     # -- sessions
 
-    def begin(self, query: str = "", *, like: Sequence[int] = (), limit: int = 20) -> ClientRound:
-        """Begin a judging session."""
-        body = {"query": query, "like": list(like), "limit": limit}
+    def begin(
+        self,
+        query: str = "",
+        *,
+        positive: Sequence[int] = (),
+        k: int = 20,
+        like: Sequence[int] = (),
+        limit: int | None = None,
+    ) -> ClientRound:
+        """Begin a judging session; `like` and `limit` were `positive` and `k` earlier."""
+        body = {"query": query, "positive": [*positive, *like], "k": limit or k}
         return _round(self.post("/v1/sessions", body))
 
-    def hits(self, session: str, limit: int = 20, *, hide_judged: bool = False) -> ClientRound:
-        """Return the best hits of a session."""
-        asked = urlencode({"limit": limit, "hide_judged": str(hide_judged).lower()})
+    def hits(
+        self, session: str, k: int = 20, *, hide_judged: bool = False, limit: int | None = None
+    ) -> ClientRound:
+        """Return the best hits of a session; `limit` is what `k` was called earlier."""
+        asked = urlencode({"k": limit or k, "hide_judged": str(hide_judged).lower()})
         return _round(self.get(f"/v1/sessions/{quote(session)}/hits?{asked}"))
 
     def judge(
         self,
         session: str,
-        relevant: Sequence[int] = (),
+        positive: Sequence[int] = (),
         negative: Sequence[int] = (),
         key: str = "",
+        *,
+        relevant: Sequence[int] = (),
     ) -> ClientMarked:
-        """Judge pictures; without a response the request is sent once more, and counts once."""
-        body = {"relevant": list(relevant), "other": list(negative)}
+        """Judge pictures; without a response the request is sent once more, and counts once.
+
+        `relevant` is what `positive` was called earlier.
+        """
+        body = {"positive": [*positive, *relevant], "negative": list(negative)}
         return _made(
             ClientMarked, self._once(f"/v1/sessions/{quote(session)}/judgements", body, key)
         )
@@ -325,8 +362,8 @@ def _made(kind: type[R], answer: Mapping[str, Any]) -> R:
     return kind(**{f.name: answer[f.name] for f in fields(kind)})  # type: ignore[arg-type]
 
 
-def _page(limit: int, cursor: str | None) -> dict[str, int | str]:
-    return {"limit": limit, **({"cursor": cursor} if cursor else {})}
+def _page(k: int, cursor: str | None) -> dict[str, int | str]:
+    return {"k": k, **({"cursor": cursor} if cursor else {})}
 
 
 def _hits(answer: Mapping[str, Any]) -> ClientHits:

@@ -5,15 +5,24 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from sightline import collection
 from sightline.collection.search.words import pictures_of
-from sightline.records import shown
+from sightline.records import MatchKind, shown
 from sightline.web.limits import DEEP, DEEPEST, MOST, NAMED, PAGE, QUERY
 from sightline.web.problems import Problem
 from sightline.web.service import Service
@@ -33,6 +42,39 @@ Feature = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
 Cursor = Annotated[str, Field(max_length=100)]
 
 
+class RegisteredName:
+    """Restricts a text to the names of a registry, also of plugins; the schema lists them.
+
+    Parameters
+    ----------
+    names : callable
+        Returns the names.
+    what : str
+        What they name, for the error.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]], what: str) -> None:
+        self._names, self._what = names, what
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "enum": list(self._names())}
+
+    def _check(self, name: str) -> str:
+        known = list(self._names())
+        if name not in known:
+            # The request body is not repeated.
+            listed = {"names": ", ".join(known)}
+            raise PydanticCustomError(self._what, "must be one of {names}", listed)
+        return name
+
+
 def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
@@ -50,10 +92,36 @@ def _writable(service: Served) -> Service:
 Writable = Annotated[Service, Depends(_writable)]
 
 
+# What fields were called in earlier releases.
+_EARLIER_NAMES = {
+    "like": "positive", "unlike": "negative", "relevant": "positive", "other": "negative",
+    "limit": "k", "learnt": "predicted",
+}  # fmt: skip
+_LISTS = frozenset(("positive", "negative"))
+
+
 class Body(BaseModel):
-    """A request body; unknown fields are rejected."""
+    """A request body; unknown fields are rejected, names of earlier releases accepted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, fields: object) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        renamed = dict(fields)
+        for earlier, name in _EARLIER_NAMES.items():
+            known = cls.model_fields
+            if earlier not in renamed or earlier in known or name not in known:
+                continue
+            if name in renamed:
+                text = "name it once: {name}, which was {earlier} earlier"
+                raise PydanticCustomError("twice", text, {"name": name, "earlier": earlier})
+            value = renamed.pop(earlier)
+            # One value of a query string is not a list yet.
+            renamed[name] = [value] if name in _LISTS and isinstance(value, str) else value
+        return renamed
 
 
 class FiltersRequest(Body):
@@ -89,10 +157,18 @@ class Chosen(Body):
 
 
 class HitResponse(BaseModel):
-    """A hit; `name` is for people, `id` for programs."""
+    """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
+
+    `match` is "exact" if the picture carries every word, "predicted" if a model found it, "partial"
+    if it carries some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
+    releases.
+    """
 
     id: int
+    path: str
     score: float
+    match: MatchKind
     name: str
     tagged: bool
     learnt: bool
@@ -142,8 +218,8 @@ def hit(h: Found) -> HitResponse:
     """Return the response of a hit."""
     at = f"/v1/pictures/{h.picture}"
     return HitResponse(
-        id=h.picture, score=h.score, name=shown(h.path), tagged=h.tagged, learnt=h.learned,
-        thumbnail=f"{at}/thumbnail", original=f"{at}/original",
+        id=h.picture, path=shown(h.path), score=h.score, match=h.match, name=shown(h.path),
+        tagged=h.tagged, learnt=h.learned, thumbnail=f"{at}/thumbnail", original=f"{at}/original",
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ nothing partial is published.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import math
 import os
@@ -25,6 +24,7 @@ from sightline.web.redaction import where_it_failed
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.contracts import Json
 
 # A lower priority than the server.
 _NICE = 19
@@ -64,42 +64,39 @@ class JobProgress:
         self._say({"kind": "progress", **said})
 
 
-def run(c: Collection, verb: str, options: dict[str, Any], progress: JobProgress) -> object:
-    """Run one job and return its report."""
+def run(
+    c: Collection, verb: str, options: dict[str, Any], progress: JobProgress
+) -> dict[str, Json]:
+    """Run one job and return its report as plain values."""
     if verb == "index":
-        return c.index(**options, progress=progress)
+        return c.index(**options, progress=progress).to_dict()
     if verb == "evaluate":
-        return c.evaluate(**options, progress=progress).as_json()
+        return c.evaluate(**options, progress=progress).to_dict()
     rankers, features = options.pop("rankers"), options.pop("features")
     similar, regions = options.pop("similar"), options.pop("regions")
     if similar:
-        return c.models.train_similarity(features=features, **options, progress=progress)
+        return c.models.train_similarity(features=features, **options, progress=progress).to_dict()
     if regions:
         feature = features[0] if features else ""
-        return c.models.train_regions(feature=feature, **options, progress=progress)
-    return c.train(rankers=rankers, features=features, **options, progress=progress)
+        return c.models.train_regions(feature=feature, **options, progress=progress).to_dict()
+    return c.train(rankers=rankers, features=features, **options, progress=progress).to_dict()
 
 
 def plain(value: object) -> Any:
-    """Return a report as JSON values: paths as text, NaN as None.
+    r"""Return a report's plain values as they may be sent: NaN as None, text that is UTF-8.
 
-    >>> plain({"path": b"a.jpg", "p": float("nan"), "n": (1, 2)})
-    {'path': 'a.jpg', 'p': None, 'n': [1, 2]}
+    >>> plain({"path": "a\udcff.jpg", "p": float("nan"), "n": [1, 2]})
+    {'path': 'a\\xff.jpg', 'p': None, 'n': [1, 2]}
     """
-    if callable(to_dict := getattr(value, "to_dict", None)):
-        return plain(to_dict())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = (f.name for f in dataclasses.fields(value))
-        return {n: plain(getattr(value, n)) for n in names}
     if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+        return {name: plain(v) for name, v in value.items()}
+    if isinstance(value, list):
         return [plain(v) for v in value]
-    if isinstance(value, bytes):
-        return shown(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return value if isinstance(value, str | int | None) else str(value)
+    if isinstance(value, str) and not value.isprintable():
+        return shown(os.fsencode(value))
+    return value
 
 
 def main() -> int:
@@ -129,11 +126,11 @@ def main() -> int:
     return 0
 
 
-def _done(request: dict[str, Any], progress: JobProgress) -> object:
+def _done(request: dict[str, Any], progress: JobProgress) -> dict[str, Json]:
     from sightline.collection import Collection
-    from sightline.store.locks import works_for
+    from sightline.store.locks import set_program
 
-    works_for("sightline serve")
+    set_program("sightline serve")
 
     root = request["root"].encode("utf-8", "surrogateescape")
     c = Collection.open(root, store=request["store"])

@@ -1,4 +1,4 @@
-"""Words: what captions and tags say, and what a query asks for.
+"""Words of captions, tags and queries.
 
 `tokens` turns text into terms, `vocabulary` numbers them, `grammar` reads the search box and
 `queries` makes queries out of captions. None of these needs numpy; `tfidf`, which does, is not

@@ -1,15 +1,15 @@
-"""From scores to probabilities, word by word, with rare words leaning on what all words share.
+"""From scores to probabilities for each word, with a prior that all words share.
 
-For word t with scores g_i of pictures that it was not learnt from, p_t(i) = sigmoid(a_t g_i + b_t)
+For word t with scores g_i of pictures that it was not fitted to, p_t(i) = sigmoid(a_t g_i + b_t)
 (Platt, "Probabilistic outputs for support vector machines", 1999), where
 
     min  -sum_i log p_t(y_i | g_i) + (a_t - a_0)^2 / (2 v_a) + (b_t - b_0)^2 / (2 v_b),   a_t > 0
 
-Departure: Platt smooths the targets of each word by itself, which says nothing of a word that two
-pictures carry. Here slopes and offsets have a normal prior whose mean and spread are found from all
-words (empirical Bayes: expectation-maximisation, each word's posterior taken as normal around its
-best value), so that a word is calibrated by itself as far as its pictures tell, and a word without
-pictures gets what words have on average.
+Departure: Platt smooths the targets of each word by itself, which does not help a word that two
+pictures carry. Here slopes and offsets have a normal prior whose mean and variance are estimated
+from all words (empirical Bayes: expectation-maximisation with a Laplace approximation of each
+word's posterior). So a word with many pictures is calibrated by them, and a word without any gets
+the average of all words.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The prior is found on so many words at most, spread evenly from rare to common.
+# The prior is estimated from at most this many words, spread evenly from rare to common.
 _PRIOR_WORDS = 200
-_ROUNDS = 12
-_NEWTON = 40
-# A slope is at least this share of the shared one: a word's order must never turn round.
+_EM_ITERATIONS = 12
+_NEWTON_STEPS = 40
+# A slope is at least this share of the shared one: the order of pictures must never be reversed.
 _LEAST_SLOPE = 0.05
-# So many scores are looked at together; a step needs about a dozen arrays of that size.
+# How many scores are processed at once; a step needs about a dozen arrays of that size.
 _BLOCK_NUMBERS = 1 << 20
 
 
@@ -46,7 +46,7 @@ def calibrate(
     Parameters
     ----------
     scores : ndarray of float32
-        Of pictures by words, the pictures unseen when the scorer learnt.
+        Scores of shape (n_pictures, n_words), of pictures that the scorer was not fitted to.
     carried : ndarray of bool
         Whether the picture carries the word.
 
@@ -60,21 +60,21 @@ def calibrate(
     """
     centre = float(scores.mean(dtype=np.float64))
     unit = float(scores.std(dtype=np.float64)) or 1.0
-    prior = _shared(scores, carried, centre, unit)
+    prior = _estimate_prior(scores, carried, centre, unit)
     n, n_words = scores.shape
     theta = np.empty((2, n_words))
     width = max(1, _BLOCK_NUMBERS // max(n, 1))
     for start in range(0, n_words, width):
         words = slice(start, start + width)
         x = (scores[:, words].astype(np.float64) - centre) / unit
-        theta[:, words], _ = _best(x, carried[:, words], prior)
+        theta[:, words], _ = _fit_columns(x, carried[:, words], prior)
     return theta[0] / unit, theta[1] - theta[0] * centre / unit
 
 
 def logistic(
     scores: NDArray[np.float32] | NDArray[np.float64], carried: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return slope and offset of one logistic curve through all the scores; never falling.
+    """Return slope and offset of one logistic curve for all scores; it never falls.
 
     Of more than a million scores a seeded sample is taken.
 
@@ -91,23 +91,25 @@ def logistic(
     unit = (float(scores.std(dtype=np.float64)) if scores.size else 0.0) or 1.0
     flat = _Prior(np.array([1.0, 0.0]), np.array([100.0, 100.0]))
     x = (scores[:, None].astype(np.float64) - centre) / unit
-    (a, b), _ = _best(x, carried[:, None], flat)
+    (a, b), _ = _fit_columns(x, carried[:, None], flat)
     return float(a[0] / unit), float(b[0] - a[0] * centre / unit)
 
 
-def _shared(
+def _estimate_prior(
     scores: NDArray[np.float32], carried: NDArray[np.bool_], centre: float, unit: float
 ) -> _Prior:
-    words = _telling(carried, min(_PRIOR_WORDS, max(10, _BLOCK_NUMBERS // max(len(carried), 1))))
+    words = _informative_words(
+        carried, min(_PRIOR_WORDS, max(10, _BLOCK_NUMBERS // max(len(carried), 1)))
+    )
     x = (scores[:, words].astype(np.float64) - centre) / unit
     y = carried[:, words]
     prior = _Prior(np.array([1.0, -2.0]), np.array([4.0, 9.0]))
     if not words.size:
         return prior
     theta = np.repeat(prior.mean[:, None], len(words), axis=1)
-    for _ in range(_ROUNDS):
-        # Each round starts where the last one ended, so that few steps do.
-        theta, spread = _best(x, y, prior, theta, steps=4)
+    for _ in range(_EM_ITERATIONS):
+        # Each iteration starts from the last result, so that few steps are enough.
+        theta, spread = _fit_columns(x, y, prior, theta, steps=4)
         mean = theta.mean(axis=1)
         mean[0] = max(mean[0], 1e-3)
         variance = (np.square(theta - mean[:, None]) + spread).mean(axis=1)
@@ -119,38 +121,38 @@ def _shared(
     return prior
 
 
-def _telling(carried: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
+def _informative_words(carried: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
     """Return words that some pictures carry and some do not, spread from rare to common."""
     carriers = carried.sum(axis=0)
     words = np.flatnonzero((carriers > 0) & (carriers < len(carried)))
     words = words[np.argsort(carriers[words], kind="stable")]
-    if len(words) > most:
-        words = words[np.linspace(0, len(words) - 1, most).astype(np.int64)]
+    if len(words) > limit:
+        words = words[np.linspace(0, len(words) - 1, limit).astype(np.int64)]
     return words
 
 
-def _best(
+def _fit_columns(
     x: NDArray[np.float64],
     y: NDArray[np.bool_],
     prior: _Prior,
     start: NDArray[np.float64] | None = None,
-    steps: int = _NEWTON,
+    steps: int = _NEWTON_STEPS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Minimise over (a, b) of all columns at once; return them and their posterior variances."""
     n_words = x.shape[1]
     theta = np.repeat(prior.mean[:, None], n_words, axis=1) if start is None else start
     least = _LEAST_SLOPE * prior.mean[0]
-    value, gradient, hessian = _curve(x, y, theta, prior)
+    value, gradient, hessian = _objective(x, y, theta, prior)
     scale = np.ones(n_words)
     for _ in range(steps):
         step = _newton(theta, gradient, hessian, least)
         if np.abs(step).max(initial=0.0) < 1e-5:
             break
         tried = theta + scale * step
-        there, slope, bend = _curve(x, y, tried, prior)
-        better = there <= value
+        new_value, slope, bend = _objective(x, y, tried, prior)
+        better = new_value <= value
         theta = np.where(better, tried, theta)
-        value = np.where(better, there, value)
+        value = np.where(better, new_value, value)
         gradient = np.where(better, slope, gradient)
         hessian = np.where(better, bend, hessian)
         scale = np.where(better, 1.0, scale * 0.5)
@@ -169,12 +171,12 @@ def _newton(
     ga, gb = gradient
     determinant = aa * bb - ab * ab
     da = (ab * gb - bb * ga) / determinant
-    # At the bound the best offset for that slope is taken, which minimises the same quadratic.
+    # At the bound, the best offset for that slope minimises the same quadratic.
     da = np.maximum(da, least - theta[0])
     return np.stack((da, -(gb + ab * da) / bb))
 
 
-def _curve(
+def _objective(
     x: NDArray[np.float64],
     y: NDArray[np.bool_],
     theta: NDArray[np.float64],

@@ -8,12 +8,12 @@ s(q, p) = sum_t w_t r_t(p) over the words of the query:
     average   r_t = (g_t - mean_t) / std_t         w = 1 / number of words
     product   r_t = log sigmoid(a_t g_t + b_t)     w = 1: the log of the product of probabilities
 
-The normalised average is that of the SVM rival of Grangier and Bengio, "A discriminative
-kernel-based model to rank images from text queries", 2008, section V-C; its mean and std are over
-the pictures that `fit` is given. The product asks for every word: a picture sure to lack one word
-of two is out, where a sum lets the other make up for it.
+The normalised average is that of the SVM baseline of Grangier and Bengio, "A discriminative kernel-
+based model to rank images from text queries", 2008, section V-C; its mean and std are over the
+pictures that `fit` is given. The product requires every word: a picture that surely lacks one of
+two words is out, whereas in a sum the other word can make up for it.
 
-Weights that a person gave multiply: of 2:red the probability counts squared.
+Weights in the query multiply w: with 2:red the probability counts squared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 How = Literal["sum", "average", "product"]
 WAYS: tuple[How, ...] = ("sum", "average", "product")
-# A picture known to carry a word stands as high in it as the best tenth of its carriers.
+# A picture known to carry a word gets the score that the best tenth of its carriers reach.
 _KNOWN_QUANTILE = 0.9
 
 
@@ -47,9 +47,9 @@ class Combination:
     Attributes
     ----------
     slope_, offset_ : ndarray of float64
-        What a word's scores are multiplied with and moved by, one for each word.
+        Slope and offset applied to the scores of each word.
     known_ : ndarray of float64
-        The number of a picture that is known to carry the word, one for each word.
+        The published number of pictures known to carry the word, for each word.
     shown_ : ndarray of shape (2,)
         Slope and offset of the logistic curve from a query's score to a probability.
 
@@ -69,11 +69,15 @@ class Combination:
         self.how: How = how
 
     def fit(self, scores: ArrayLike, Y: Any = None) -> Self:
-        """Learn from scores (pictures, words) and which words the pictures carry, 0 or 1.
+        """Fit to held-out scores.
 
-        The scores must be of pictures that the model has not learnt these words from: left-out ones
-        or those of other pictures. Only the product needs Y; without it the others take a word's
-        highest number as known, and probabilities are not calibrated.
+        Parameters
+        ----------
+        scores : array-like of shape (n_pictures, n_words)
+            Scores of pictures that the model was not fitted to.
+        Y : array-like of shape (n_pictures, n_words), optional
+            1 where the picture carries the word. Only the product requires it; without it the
+            others take a word's highest score as known, and probabilities are not calibrated.
         """
         g = _table(scores)
         carried = None if Y is None else _carried(Y, g.shape)
@@ -93,28 +97,28 @@ class Combination:
 
     @classmethod
     def of_logits(cls, n_words: int) -> Combination:
-        """Return the product for a model whose scores are logits already, to be left as they are.
+        """Return the product for a model whose scores are already logits.
 
         >>> Combination.of_logits(1).rows([[0.0]]).round(2)
         array([[-0.69]], dtype=float32)
         """
-        made = cls("product")
-        made.slope_, made.offset_ = np.ones(n_words), np.zeros(n_words)
-        made.known_, made.shown_ = np.zeros(n_words), np.array([1.0, 0.0])
-        return made
+        combination = cls("product")
+        combination.slope_, combination.offset_ = np.ones(n_words), np.zeros(n_words)
+        combination.known_, combination.shown_ = np.zeros(n_words), np.array([1.0, 0.0])
+        return combination
 
     def rows(self, scores: ArrayLike) -> NDArray[np.float32]:
         """Return the published numbers of pictures, (pictures, words)."""
         g = _table(scores)
         if g.shape[1] != len(self.slope_):
             raise DataError(f"Scores must be of {len(self.slope_)} words. Got {g.shape[1]}.")
-        out = np.empty(g.shape, dtype=np.float32)
+        published = np.empty(g.shape, dtype=np.float32)
         # In blocks, since the sums are in float64.
         for start in range(0, len(g), 1024):
             rows = slice(start, start + 1024)
             x = g[rows] * self.slope_ + self.offset_
-            out[rows] = -np.logaddexp(0.0, -x) if self.how == "product" else x
-        return out
+            published[rows] = -np.logaddexp(0.0, -x) if self.how == "product" else x
+        return published
 
     def weights(self, idf: ArrayLike, user_weights: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the weight of each word of a query, from their idf and what a person gave.
@@ -178,12 +182,12 @@ class Combination:
     @classmethod
     def from_arrays(cls, how: How, arrays: Mapping[str, NDArray[np.float64]]) -> Combination:
         """Return a combination as it was when `to_arrays` was called."""
-        made = cls(how)
+        combination = cls(how)
         for name in ("slope", "offset", "known", "shown"):
             if name not in arrays:
                 raise DataError(f"The combination's array {name!r} is missing. Train again.")
-            setattr(made, f"{name}_", np.asarray(arrays[name], dtype=np.float64))
-        return made
+            setattr(combination, f"{name}_", np.asarray(arrays[name], dtype=np.float64))
+        return combination
 
     def fill_flat(self) -> Self:
         """Give words whose scores were all alike the usual slope.

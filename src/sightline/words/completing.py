@@ -1,4 +1,4 @@
-"""Words that begin as somebody types, the most frequent first."""
+"""Completion of a typed prefix by words, the most frequent first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sightline.words.tokens import tokens
 
 
 class Completions:
-    """Terms, laid out so that those with a prefix are one slice of them.
+    """Sorted terms, so that those with a prefix are one slice.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ class Completions:
     """
 
     def __init__(self, counted: Iterable[tuple[str, int]]) -> None:
-        found = sorted(counted)
-        self._terms = [t for t, _ in found]
-        self._counts = np.array([n for _, n in found], np.int64)
+        pairs = sorted(counted)
+        self._terms = [t for t, _ in pairs]
+        self._counts = np.array([n for _, n in pairs], np.int64)
         # By frequency, and among equals by spelling: no two have the same place.
-        self._place = np.empty(len(found), np.int64)
-        self._place[np.argsort(-self._counts, kind="stable")] = np.arange(len(found))
+        self._rank = np.empty(len(pairs), np.int64)
+        self._rank[np.argsort(-self._counts, kind="stable")] = np.arange(len(pairs))
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -45,10 +45,10 @@ class Completions:
             raise ParameterError.of("k", "vocabulary", "a whole number of at least 1", k)
         prefix = " ".join(tokens(typed))
         if not prefix and typed.strip():
-            return []  # Signs alone begin no word.
+            return []  # No word begins with punctuation.
         begin = bisect_left(self._terms, prefix)
         end = bisect_left(self._terms, prefix + chr(0x10FFFF))
-        place = self._place[begin:end]
-        best = np.argpartition(place, k)[:k] if k < len(place) else np.arange(len(place))
-        best = begin + best[np.argsort(place[best])]
+        rank = self._rank[begin:end]
+        best = np.argpartition(rank, k)[:k] if k < len(rank) else np.arange(len(rank))
+        best = begin + best[np.argsort(rank[best])]
         return [(self._terms[i], int(self._counts[i])) for i in best.tolist()]

@@ -1,9 +1,9 @@
 """Texts as rows of weighted words, for rankers between texts and pictures.
 
-A text's number for word i is tf_i idf_i, how often it holds the word times how few texts do, and
-its row has length 1 (paper C, section 4.1, which leaves the rest open). Of more than `n_words`
-words the most frequent are kept. Departure: no list of stop words, of one language each; words
-that more than half of the texts hold, or a single one does, are left out instead.
+The value of word i is tf_i idf_i, and rows are L2-normalised (paper C, section 4.1, which leaves
+the rest open). If there are more than `n_words` words, the most frequent are kept. Departure: there
+is no stop-word list, which would be of one language; words in more than half of the texts, or in
+only one, are left out instead.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sightline.contracts import Estimator
 from sightline.errors import DataError, ParameterError
+from sightline.vectors import l2_normalize
 from sightline.words.tfidf import idf
 from sightline.words.tokens import tokens
 
@@ -100,7 +101,7 @@ class Documents(Estimator):
             if self.sublinear:
                 times = 1.0 + np.log(times)
             weights = times * self.idf_[list(said)]
-            value.append(weights / max(float(np.linalg.norm(weights)), 1e-300))
+            value.append(l2_normalize(weights, np.linalg.norm(weights), dtype=np.float64))
             index += list(said)
             start.append(len(index))
         values = np.concatenate([np.zeros(0), *value])

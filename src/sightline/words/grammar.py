@@ -1,4 +1,4 @@
-r"""What may be written in the search box.
+r"""The query language of the search box.
 
     tree snow           pictures of a tree or snow, better of both
     +barn               the picture must carry the word barn
@@ -8,7 +8,8 @@ r"""What may be written in the search box.
     ./picture.jpg       looks like this picture; also ../x.jpg, /x.jpg, ~/x.jpg, quoted if it has
                         spaces; - or a weight may stand before it
 
-In and out of quotes, \" is a plain quote and \\ a plain backslash. Other punctuation parts words.
+In and out of quotes, \" is a plain quote and \\ a plain backslash. Other punctuation separates
+words.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_TERMS = 64
 # Minus and plus as input methods and text fields like to change them.
 _SIGNS = {"-": "-", "\u2212": "-", "\u2013": "-", "\uff0d": "-", "+": "+", "\uff0b": "+"}
 _WEIGHT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?):(?=[^\s])")
-# A backslash can be read in one way only, or a row of them would take exponential time.
+# A backslash matches in one way only, or many of them would take exponential time.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\["\\]|\\(?!["\\]))*)"')
 _BARE = re.compile(r'(?:[^\s"\\]|\\["\\]|\\(?!["\\]))+')
 _ESCAPE = re.compile(r'\\(["\\])')
@@ -36,7 +37,7 @@ _PICTURE = re.compile(r"(?:\.|\.\.|~)?/.*[^/.]", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word or tag that is asked for."""
+    """A word or tag of a query."""
 
     text: str
     weight: float = 1.0
@@ -48,7 +49,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class PictureTerm:
-    """A picture that is asked for, or against; the path is as it was typed."""
+    """A picture of a query, positive or negative; the path is as it was typed."""
 
     path: str
     weight: float = 1.0
@@ -60,7 +61,7 @@ class PictureTerm:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query that has been read; its text form reads back as an equal query.
+    """A parsed query; `str` gives a text that parses to an equal query.
 
     Examples
     --------
@@ -78,10 +79,10 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Return the query that a text stands for.
+    """Parse a query.
 
-    A word given twice counts once: with its last weight, and required if it was so once. Text
-    without any word gives a query that asks for nothing.
+    A word given twice counts once: with its last weight, and required if any of them is. A
+    text without any word gives an empty query.
 
     Raises
     ------
@@ -187,10 +188,10 @@ def _read_weight(sign: str, number: str, column: int, following: str) -> float:
 
 
 def _terms(piece: _Piece) -> tuple[str, ...]:
-    found = () if piece.quoted else tuple(tokens(piece.body))
-    found = found or labels(piece.body)
-    if found:
-        return found
+    terms = () if piece.quoted else tuple(tokens(piece.body))
+    terms = terms or labels(piece.body)
+    if terms:
+        return terms
     if any(c.isalnum() for c in visible(piece.body)):
         raise QueryError(
             f"The word or tag at column {piece.column} has more than {MAX_TERM} characters."
@@ -238,8 +239,8 @@ def _check(query: Query) -> None:
     _check_length(len(str(query)))
 
 
-def _contradiction(what: str) -> str:
-    return f"{what!r} is both wanted and unwanted. Leave out one of the two."
+def _contradiction(term: str) -> str:
+    return f"{term!r} is both wanted and unwanted. Leave out one of the two."
 
 
 def _weight(weight: float) -> str:

@@ -3,8 +3,8 @@
 Every set of words that at least one caption holds completely is a query, and a picture is relevant
 to it if its caption holds all its words (Grangier and Bengio, "A discriminative kernel-based model
 to rank images from text queries", 2008, section V-A). A caption of k words gives 2^k - 1 queries,
-so their length is limited, and very long captions may give only some of theirs; what is relevant
-is always judged on full captions.
+so their length is limited, and very long captions may give only some of them; relevance is always
+determined from full captions.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def caption_queries(
     max_len : int, default=5
         The most terms a query may have.
     max_queries_per_caption : int, optional
-        A caption gives at most so many queries: all of one term, then all of two terms, and so on,
+        A caption gives at most this many queries: all of one term, all of two terms, and so on,
         and of the first length that does not fit a random choice. All by default.
     seed : int, default=0
-        Makes that choice; a caption's choice depends on nothing but its terms and this number.
+        Seed of that choice, which depends only on the caption's terms and this number.
 
     Examples
     --------
@@ -56,19 +56,19 @@ def caption_queries(
         raise ParameterError.of("max_len", "caption_queries", "at least 1", max_len)
     rows = [(picture, _usable(terms, vocabulary)) for picture, terms in captions]
     if max_queries_per_caption is None:
-        return _grown((), [(picture, terms, 0) for picture, terms in rows], max_len)
+        return _all_queries((), [(picture, terms, 0) for picture, terms in rows], max_len)
     if max_queries_per_caption < 1:
         raise ParameterError.of(
             "max_queries_per_caption", "caption_queries", "at least 1", max_queries_per_caption
         )
-    return _chosen(rows, max_len, max_queries_per_caption, seed)
+    return _sampled_queries(rows, max_len, max_queries_per_caption, seed)
 
 
 def _usable(terms: Iterable[str], vocabulary: Container[str] | None) -> tuple[str, ...]:
     return tuple(sorted(t for t in set(terms) if vocabulary is None or t in vocabulary))
 
 
-def _grown(
+def _all_queries(
     query: tuple[str, ...], rows: list[tuple[int, tuple[str, ...], int]], max_len: int
 ) -> Iterator[tuple[tuple[str, ...], list[int]]]:
     # Depth first over the captions that hold the query so far: only one branch is in memory.
@@ -80,16 +80,16 @@ def _grown(
         grown = (*query, term)
         yield grown, sorted(picture for picture, _, _ in longer[term])
         if len(grown) < max_len:
-            yield from _grown(grown, longer[term], max_len)
+            yield from _all_queries(grown, longer[term], max_len)
 
 
-def _chosen(
+def _sampled_queries(
     rows: list[_Row], max_len: int, limit: int, seed: int
 ) -> Iterator[tuple[tuple[str, ...], list[int]]]:
     holders: dict[str, set[int]] = {}
     queries: set[tuple[str, ...]] = set()
     for at, (_, terms) in enumerate(rows):
-        queries.update(_some_subsets(terms, max_len, limit, seed))
+        queries.update(_limited_subsets(terms, max_len, limit, seed))
         for term in terms:
             holders.setdefault(term, set()).add(at)
     for query in sorted(queries):
@@ -97,7 +97,7 @@ def _chosen(
         yield query, sorted(rows[at][0] for at in rarest_first[0].intersection(*rarest_first[1:]))
 
 
-def _some_subsets(
+def _limited_subsets(
     terms: tuple[str, ...], max_len: int, limit: int, seed: int
 ) -> Iterator[tuple[str, ...]]:
     for length in range(1, min(len(terms), max_len) + 1):
@@ -111,7 +111,7 @@ def _some_subsets(
 def _sample(terms: tuple[str, ...], length: int, n_queries: int, seed: int) -> set[tuple[str, ...]]:
     # Seeded by the terms, so that adding a picture does not change what the others give.
     random = Random("\n".join((str(seed), *terms)))
-    found: set[tuple[str, ...]] = set()
-    while len(found) < n_queries:
-        found.add(tuple(sorted(random.sample(terms, length))))
-    return found
+    queries: set[tuple[str, ...]] = set()
+    while len(queries) < n_queries:
+        queries.add(tuple(sorted(random.sample(terms, length))))
+    return queries

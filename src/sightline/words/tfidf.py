@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import ParameterError
+from sightline.vectors import l2_normalize
 
 
 def idf(
@@ -88,7 +89,7 @@ def query_vector(
             "term_ids", "query_vector", f"below {len(idf)}, not negative", wrong
         )
     ids, last = np.unique(given[::-1], return_index=True)
-    values = _unit(factors[::-1][last], np.asarray(idf, dtype=np.float64)[ids])
+    values = _normalized(factors[::-1][last], np.asarray(idf, dtype=np.float64)[ids])
     kept = values > 0
     return ids[kept], values[kept]
 
@@ -127,7 +128,7 @@ def _checked(weights: Sequence[float] | NDArray[np.float64], n_terms: int) -> ND
     return factors
 
 
-def _unit(factors: NDArray[np.float64], idf: NDArray[np.float64]) -> NDArray[np.float32]:
+def _normalized(factors: NDArray[np.float64], idf: NDArray[np.float64]) -> NDArray[np.float32]:
     _sound(idf)
     # Scaled to a largest value of 1 before and after the product, so that no weight can overflow
     # and a single word gets exactly 1.
@@ -135,8 +136,7 @@ def _unit(factors: NDArray[np.float64], idf: NDArray[np.float64]) -> NDArray[np.
     products = _scaled(factors * idf)
     if not products.any():
         products = factors
-    length = np.sqrt(np.sum(products**2))
-    return (products / (length if length > 0 else 1.0)).astype(np.float32)
+    return np.asarray(l2_normalize(products, np.linalg.norm(products, axis=-1)))
 
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,8 +32,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "PAMIR": Search({"view": "b64_k20", "n_iter": 20_000, "eval_every": 5_000}),
         "CMRM": Search({"view": "b64_k20"}),
     }
-    made = plans.Plan((0,), {"classic-strict": search}, curve=(30, 60))
-    monkeypatch.setattr(plans, "quick_plan", lambda *given: made)
+    made = plans.Plan({"classic-strict": search}, curve=(30, 60), features=("classic-strict",))
+    monkeypatch.setattr(plans, "quick_plan", lambda: made)
     return data_here(monkeypatch, tmp_path, made_files(), "corel5k.zip")
 
 

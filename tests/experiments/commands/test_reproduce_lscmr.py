@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Put the small set in the place of the published one, in a zip, and make plans small."""
     monkeypatch.setattr(wikipedia, "COUNTS", COUNTS)
     few = {m: PLAN.searches[m] for m in ("CCA", "LSCMR")}
-    made = {f: getattr(PLAN, f) for f in PLAN.__slots__} | {"searches": few, "fixed": few}
-    monkeypatch.setattr(plans, "quick_plan", lambda: plans.Plan(**made))
+    made = replace(PLAN, searches=few, fixed=few)
+    monkeypatch.setattr(plans, "quick_plan", lambda: made)
     return data_here(monkeypatch, tmp_path, made_files(), "wikipedia.zip")
 
 
@@ -42,7 +43,7 @@ def test_a_run_prints_draws_and_writes(
     )
     assert code == 0, err
     assert "Table 2. Wikipedia, text->picture, random splits" in out
-    assert "published split, picture->text, 0: LSCMR" in err
+    assert "published split, picture->text, split 0: LSCMR" in err
     drawn = sorted(p.name for p in (tmp_path / "reproduce-lscmr").iterdir())
     assert len(drawn) == 5 and "dimensions.png" in drawn
     said = json.loads((tmp_path / "f.json").read_bytes())
@@ -73,7 +74,7 @@ def test_nus_wide_is_measured_where_it_is_there(
     assert "Table 2. Wikipedia, text->picture" in out and "Table 3. NUS-WIDE, text->picture" in out
     assert "data unavailable" not in out.replace("Corel5K: data unavailable", "")
     assert "NUS-WIDE, AllTags1k.txt: 400/400" in err
-    assert "NUS-WIDE, picture->text, 0: LSCMR" in err
+    assert "NUS-WIDE, picture->text, split 0: LSCMR" in err
     drawn = {p.name for p in (tmp_path / "reproduce-lscmr").iterdir()}
     assert "precision-recall-nus-wide-text-to-picture.png" in drawn and len(drawn) == 7
     said = json.loads((tmp_path / "f.json").read_bytes())

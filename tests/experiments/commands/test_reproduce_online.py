@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Put the small set in the place of Caltech-101, in a zip, and make plans small."""
     monkeypatch.setattr(classed, "CALTECH", KIND)
     few = {m: PLAN.searches[m] for m in ("Uni-Con", "OPR")}
-    made = plans.Plan(**{f: getattr(PLAN, f) for f in PLAN.__slots__} | {"searches": few})
-    monkeypatch.setattr(plans, "quick_plan", lambda: made.with_folds(1))
+    made = replace(PLAN, searches=few, splits=1)
+    monkeypatch.setattr(plans, "quick_plan", lambda: made)
     return data_here(monkeypatch, tmp_path, made_files(), "made.zip")
 
 

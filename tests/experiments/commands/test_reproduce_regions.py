@@ -24,7 +24,7 @@ def sightline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Put the small set in the place of MSRC v2, in a zip, and make plans small."""
     monkeypatch.setattr(msrc, "Counts", lambda: COUNTS)
-    monkeypatch.setattr(plans, "quick_plan", lambda: PLAN.with_halves(1))
+    monkeypatch.setattr(plans, "quick_plan", lambda: PLAN.with_options(splits=1))
     monkeypatch.chdir(tmp_path)
     data = tmp_path / "data"
     data.mkdir()

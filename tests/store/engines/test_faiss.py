@@ -19,9 +19,10 @@ from sightline.store.engines.faiss_ivf import FaissEngine
 from sightline.store.engines.views import Measure
 from sightline.store.home import Home
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.keeping import backup, purge
-from sightline.store.upkeep.repairing import repair
-from sightline.store.upkeep.verifying import verify
+from sightline.store.upkeep.backup import backup
+from sightline.store.upkeep.purge import purge
+from sightline.store.upkeep.repair import repair
+from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from tests.factories.engine_stores import opened, random_batch, store_of
@@ -58,7 +59,7 @@ def test_faiss_keeps_the_contract_of_stores(tmp_path: Path, merged: bool) -> Non
         return snapshot
 
     check_store(fill, recall=0.95)
-    assert engines[0].asked > 10, "the lists were hardly looked into"
+    assert engines[0].n_requests > 10, "the lists were hardly looked into"
 
 
 def test_lists_are_chosen_by_what_they_find(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_lists_are_chosen_by_what_they_find(tmp_path: Path) -> None:
         query = DenseQuery("made-1", rng.standard_normal(8).astype(np.float32), "product")
         exact = flat.top(query, 50).ids
         shares.append(len(np.intersect1d(exact, snapshot.top(query, 50).ids)) / 50)
-    assert np.mean(shares) >= 0.9 and engine.asked >= 20
+    assert np.mean(shares) >= 0.9 and engine.n_requests >= 20
 
 
 def test_a_selective_filter_is_answered_exactly_without_lists(tmp_path: Path) -> None:
@@ -84,9 +85,9 @@ def test_a_selective_filter_is_answered_exactly_without_lists(tmp_path: Path) ->
     snapshot, engine = served(home)
     few = np.arange(1, 2_000, 50)
     assert near(snapshot, 10, few) == near(opened(home), 10, few)
-    assert engine.asked == 0
+    assert engine.n_requests == 0
     half = np.arange(1, 2_001, 2)
-    assert set(near(snapshot, 10, half)) <= set(half.tolist()) and engine.asked > 0
+    assert set(near(snapshot, 10, half)) <= set(half.tolist()) and engine.n_requests > 0
 
 
 def test_pictures_that_came_later_are_found_and_many_of_them_are_said(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_pictures_that_came_later_are_found_and_many_of_them_are_said(tmp_path: 
     with Writer(home, "test") as w:
         w.publish(Change(batches=[one], dead=[near(opened(home))[0]]), finished=True)
     snapshot, engine = served(home)
-    assert near(snapshot)[0] == 2_001 and engine.asked > 0 and engine.notice() == ""
+    assert near(snapshot)[0] == 2_001 and engine.n_requests > 0 and engine.notice() == ""
     assert set(near(snapshot)) <= set(snapshot.ids().tolist())
     with Writer(home, "test") as w:
         w.publish(Change(batches=[random_batch(3_001, 800)]), finished=True)
@@ -117,7 +118,7 @@ def test_a_picture_like_one_that_went_is_found_under_its_own_id(tmp_path: Path) 
         again = replace(first, ids=np.array([2_002]))
         w.publish(Change(batches=[again], dead=[2_001]), finished=True)
     snapshot, engine = served(home)
-    assert near(snapshot)[0] == 2_002 and engine.asked > 0 and engine.notice() == ""
+    assert near(snapshot)[0] == 2_002 and engine.n_requests > 0 and engine.notice() == ""
 
 
 def test_pictures_that_are_back_are_found_though_lists_lack_them(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_pictures_that_are_back_are_found_though_lists_lack_them(tmp_path: Path)
         w.publish(Change(dead=best[1:3]), finished=True)
     snapshot, engine = served(home)
     assert best[0] in near(opened(home), 100) and best[0] in near(snapshot, 100)
-    assert engine.asked > 0 and engine.notice() == ""
+    assert engine.n_requests > 0 and engine.notice() == ""
 
 
 def test_damaged_lists_are_found_and_never_served(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ def test_small_and_large_weights_are_asked_once_alike(tmp_path: Path, size: floa
     for _ in range(10):
         weights = (size * rng.standard_normal(8)).astype(np.float32)
         snapshot.top(DenseQuery("made-1", weights, "cosine"), 10)
-    assert engine.asked <= 14
+    assert engine.n_requests <= 14
 
 
 def test_copies_have_the_lists_and_purging_forgets_them(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ def test_copies_have_the_lists_and_purging_forgets_them(tmp_path: Path) -> None:
     assert backup(home, tmp_path / "copy").sound
     copy = Home(tmp_path / "copy")
     snapshot, engine = served(copy)
-    assert near(snapshot) == near(opened(home)) and engine.asked > 0
+    assert near(snapshot) == near(opened(home)) and engine.n_requests > 0
     (stray := home.folder / "ivf" / "notes.txt").write_text("mine")
     assert "ivf/notes.txt" in verify(home).strays
     purge(home, [5], [])

@@ -16,14 +16,14 @@ import pytest
 from sightline.errors import EngineAway, EngineError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, FeatureRows
-from sightline.store.engines import milvus_loading
-from sightline.store.engines.milvus_comparing import compare, milvus_state
-from sightline.store.engines.milvus_loading import Load, load, plan
-from sightline.store.engines.milvus_server import RETRY, MilvusEngine
+from sightline.store.engines import milvus_load
+from sightline.store.engines.milvus_check import compare, milvus_state
+from sightline.store.engines.milvus_engine import RETRY, MilvusEngine
+from sightline.store.engines.milvus_load import Load, load, plan
 from sightline.store.engines.milvus_tables import Label, Tables, alias_of
-from sightline.store.engines.views import Measure, Published, View
+from sightline.store.engines.views import EngineTable, Measure, Published
 from sightline.store.home import Home
-from sightline.store.identity import identity, made_identity
+from sightline.store.identity import create_identity, identity
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
@@ -41,7 +41,7 @@ def loaded(
     tables = Tables(uri)
     try:
         return load(
-            tables, made_identity(home.folder), opened(home).published, set(), NoProgress(),
+            tables, create_identity(home.folder), opened(home).published, set(), NoProgress(),
             measures=measures, listed_rows=listed_rows,
         )  # fmt: skip
     finally:
@@ -61,7 +61,7 @@ def near(snapshot: Snapshot, k: int = 10) -> list[int]:
     return [int(i) for i in snapshot.top(QUERY, k).ids]
 
 
-def table_of(home: Home, uri: str) -> tuple[Tables, str, str, View]:
+def table_of(home: Home, uri: str) -> tuple[Tables, str, str, EngineTable]:
     tables, view = Tables(uri), opened(home).published.view("made-1", "cosine")
     alias = alias_of(identity(home.folder), view)
     table = tables.aliased(alias)
@@ -80,7 +80,7 @@ def test_milvus_keeps_the_contract_of_stores(tmp_path: Path, milvus: MilvusProce
         return snapshot
 
     check_store(fill)
-    assert engines[0].asked > 10 and engines[0].notice() == ""
+    assert engines[0].n_requests > 10 and engines[0].notice() == ""
 
 
 def test_lists_find_enough_and_filters_are_kept(tmp_path: Path, milvus: MilvusProcess) -> None:
@@ -99,7 +99,7 @@ def test_lists_find_enough_and_filters_are_kept(tmp_path: Path, milvus: MilvusPr
             assert where is None or set(top.ids.tolist()) <= set(where.tolist())
             shares.append(len(np.intersect1d(exact.ids, top.ids)) / 50)
         assert np.mean(shares) >= least
-    assert engine.asked >= 20 and engine.notice() == ""
+    assert engine.n_requests >= 20 and engine.notice() == ""
 
 
 def test_a_new_version_is_a_new_table_and_old_ones_go(
@@ -119,7 +119,7 @@ def test_a_new_version_is_a_new_table_and_old_ones_go(
     done = loaded(home, milvus.uri)
     assert done.tables[0].table != first.table and done.dropped == (first.table,)
     snapshot, engine = served(home, milvus.uri)
-    assert near(snapshot) == near(opened(home)) and engine.asked and engine.notice() == ""
+    assert near(snapshot) == near(opened(home)) and engine.n_requests and engine.notice() == ""
     assert compare(milvus.uri, home.folder, snapshot.published, ONE) == []
 
 
@@ -139,9 +139,9 @@ def test_what_came_later_is_scanned_beside_a_table_and_what_went_is_not_shown(
         flat = opened(home).top(QUERY, 10, where)
         assert snapshot.top(QUERY, 10, where).ids.tolist() == flat.ids.tolist()
     assert near(snapshot)[:2] == sorted([best[1], 601]) and best[0] not in near(snapshot)
-    assert engine.asked and engine.notice() == ""
+    assert engine.n_requests and engine.notice() == ""
     state = milvus_state(milvus.uri, home.folder, snapshot.published, ONE)
-    assert state.serves and "500 rows; 2 rows came later and are scanned at home" in state.said
+    assert state.serves and "500 rows; 2 rows came later and are scanned locally" in state.message
     assert compare(milvus.uri, home.folder, snapshot.published, ONE) == []
 
 
@@ -162,7 +162,7 @@ def test_pictures_that_are_back_are_found_though_a_table_lacks_them(
         w.publish(Change(dead=[best[1], best[2]]), finished=True)
     snapshot, engine = served(home, milvus.uri)
     assert best[0] in near(opened(home)) and near(snapshot) == near(opened(home))
-    assert engine.asked and engine.notice() == ""
+    assert engine.n_requests and engine.notice() == ""
 
 
 class Broken(Exception):
@@ -173,7 +173,7 @@ def test_a_load_that_broke_off_is_gone_on_with(
     tmp_path: Path, milvus: MilvusProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 500)])
-    monkeypatch.setattr(milvus_loading, "_BLOCK_BYTES", 100 * 4 * 8)
+    monkeypatch.setattr(milvus_load, "_BLOCK_BYTES", 100 * 4 * 8)
     tables = Tables(milvus.uri)
     insert = tables.client.insert
     sent: list[int] = []
@@ -186,7 +186,7 @@ def test_a_load_that_broke_off_is_gone_on_with(
         return insert(table, data, **more)
 
     tables.client.insert = breaking
-    name, p = made_identity(home.folder), opened(home).published
+    name, p = create_identity(home.folder), opened(home).published
     with pytest.raises(Broken):
         load(tables, name, p, set(), NoProgress(), measures=ONE)
     tables.close()
@@ -200,44 +200,44 @@ def test_a_load_that_broke_off_is_gone_on_with(
     tables.close()
 
 
-def label_of(store: str, version: int, view: View) -> Label:
+def label_of(store: str, version: int, view: EngineTable) -> Label:
     return Label.of(store, Published(version, "", [], []), view)
 
 
-def _other_store(tables: Tables, alias: str, view: View) -> str:
+def _other_store(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, label_of("0" * 12, 2, view), view.length)
     return "belongs to another store"
 
 
-def _other_length(tables: Tables, alias: str, view: View) -> str:
+def _other_length(tables: Tables, alias: str, view: EngineTable) -> str:
     label = label_of(alias.split("_")[1], 2, view)
     _point_at(tables, alias, replace(label, length=5), 5)
     return "rows of 5 numbers, those of made-1 have 8"
 
 
-def _other_version(tables: Tables, alias: str, view: View) -> str:
+def _other_version(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, label_of(alias.split("_")[1], 1, view), view.length)
     return "holds version 1, the store is at version 2"
 
 
-def _foreign(tables: Tables, alias: str, view: View) -> str:
+def _foreign(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, None, view.length)
-    return "none of Sightline's"
+    return "was not made by Sightline"
 
 
-def _not_loaded(tables: Tables, alias: str, view: View) -> str:
+def _not_loaded(tables: Tables, alias: str, view: EngineTable) -> str:
     label, _, _ = tables.label(tables.aliased(alias) or "") or (None, 0, {})
     _point_at(tables, alias, label, view.length)
     return "not loaded"
 
 
-def _gone(tables: Tables, alias: str, view: View) -> str:
+def _gone(tables: Tables, alias: str, view: EngineTable) -> str:
     _point_at(tables, alias, None, view.length)
     tables.client.drop_collection(tables.aliased(alias))
     return "has no table|points at .* which is gone"
 
 
-def _no_alias(tables: Tables, alias: str, view: View) -> str:
+def _no_alias(tables: Tables, alias: str, view: EngineTable) -> str:
     tables.client.drop_alias(alias)
     return "has no table"
 
@@ -251,7 +251,7 @@ def _point_at(tables: Tables, alias: str, label: Label | None, length: int) -> N
     schema.add_field("id", DataType.INT64, is_primary=True)
     schema.add_field("row", DataType.FLOAT_VECTOR, dim=length)
     tables.client.create_collection(name, schema=schema)
-    milvus_loading._move(tables, alias, name)
+    milvus_load._move(tables, alias, name)
 
 
 def test_a_table_that_is_wrong_is_named_and_never_served(
@@ -264,9 +264,9 @@ def test_a_table_that_is_wrong_is_named_and_never_served(
     wrong = _other_store, _other_length, _other_version, _foreign, _not_loaded, _gone, _no_alias
     for spoil in wrong:
         _is_said(home, milvus.uri, spoil(tables, alias, view))
-        milvus_loading._move(tables, alias, table)
+        milvus_load._move(tables, alias, table)
     snapshot, engine = served(home, milvus.uri)
-    assert near(snapshot) == near(opened(home)) and engine.asked and not engine.notice()
+    assert near(snapshot) == near(opened(home)) and engine.n_requests and not engine.notice()
     tables.client.delete(table, filter="id <= 20")
     _is_said(home, milvus.uri, "has 280 of 300 rows")
     after = sorted((p, p.stat().st_mtime_ns) for p in home.folder.rglob("*") if p.is_file())
@@ -276,11 +276,11 @@ def test_a_table_that_is_wrong_is_named_and_never_served(
 
 def _is_said(home: Home, uri: str, said: str) -> None:
     snapshot, engine = served(home, uri)
-    assert near(snapshot) == near(opened(home)) and engine.asked == 0
+    assert near(snapshot) == near(opened(home)) and engine.n_requests == 0
     assert re.search(said, engine.notice()), engine.notice()
-    assert "Answered from the rows at home" in engine.notice()
+    assert "Answered from the local rows" in engine.notice()
     state = milvus_state(uri, home.folder, snapshot.published)
-    assert not state.serves and state.said.startswith("degraded")
+    assert not state.serves and state.message.startswith("degraded")
     assert any(re.search(said, p) for p in compare(uri, home.folder, snapshot.published, ONE))
 
 
@@ -294,13 +294,13 @@ def test_rows_that_differ_are_found(tmp_path: Path, milvus: MilvusProcess) -> No
     (said,) = compare(milvus.uri, home.folder, snapshot.published, ONE)
     assert "other rows than the store for 1 of" in said and f"such as {best}." in said
     assert near(snapshot) == near(opened(home))
-    assert "otherwise than the rows at home" in engine.notice()
+    assert "otherwise than the local rows" in engine.notice()
     tables.close()
 
 
 def test_a_milvus_that_is_not_there_is_said_and_asked_again(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 100)])
-    made_identity(home.folder)
+    create_identity(home.folder)
     now = [0.0]
     engine = MilvusEngine("milvus://127.0.0.1:1", lambda: "x", ONE, lambda: now[0])
     snapshot = opened(home)
@@ -308,9 +308,9 @@ def test_a_milvus_that_is_not_there_is_said_and_asked_again(tmp_path: Path) -> N
     engine.begin()
     assert near(snapshot) == near(opened(home))
     assert "Milvus at milvus://127.0.0.1:1 does not answer" in engine.notice()
-    assert engine._refused[""][0] == RETRY
+    assert engine._failures[""][0] == RETRY
     now[0] = RETRY + 0.1
-    assert near(snapshot) == near(opened(home)) and engine._refused[""][0] > RETRY
+    assert near(snapshot) == near(opened(home)) and engine._failures[""][0] > RETRY
     with pytest.raises(EngineAway, match="does not answer"):
         Tables("milvus://127.0.0.1:1")
     with pytest.raises(UsageError, match="milvus://HOST:PORT"):
@@ -321,11 +321,11 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
     tmp_path: Path, milvus: MilvusProcess
 ) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 60)])
-    tables, name = Tables(milvus.uri), made_identity(home.folder)
+    tables, name = Tables(milvus.uri), create_identity(home.folder)
     p = opened(home).published
     (t,) = plan(tables, name, p, ONE)
     label = replace(Label.of(name, p, t.view), digest="f" * 20)
-    milvus_loading._create(tables, t, label)
+    milvus_load._create(tables, t, label)
     with pytest.raises(EngineError, match="other rows than its name says"):
         load(tables, name, p, set(), NoProgress(), measures=ONE)
     assert tables.aliased(alias_of(name, t.view)) is None
@@ -333,7 +333,7 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
 
 
 def test_what_a_table_says_of_itself_is_read_with_care() -> None:
-    view = View("f-1", "cosine", 4, 2, "abc")
+    view = EngineTable("f-1", "cosine", 4, 2, "abc")
     label = label_of("s", 3, view)
     assert Label.read(label.text()) == label
     for text in ("", "{}", "[1]", json.dumps({"sightline": 2}), '{"sightline": 1, "x": 2}'):

@@ -17,10 +17,10 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.similarity import candidates
 from sightline.errors import EngineAway, EngineError
-from sightline.store.engines import milvus_server
-from sightline.store.engines.milvus_server import RETRY, MilvusEngine, Served, find_table
+from sightline.store.engines import milvus_engine
+from sightline.store.engines.milvus_engine import RETRY, MilvusEngine, Served, find_table
 from sightline.store.engines.milvus_tables import TOKEN, Tables
-from sightline.store.engines.views import Published, View
+from sightline.store.engines.views import EngineTable, Published
 from sightline.testing.milvus import MilvusProcess, is_installed
 from tests.factories.engine_stores import WITHOUT_MILVUS, a_server
 from tests.factories.servers import painted
@@ -53,7 +53,7 @@ class Load:
         with self.lock:
             self.answers += 1
             self.degraded += bool(served)
-            if served and "Answered from the rows at home" not in served:
+            if served and "Answered from the local rows" not in served:
                 self.wrong.append(f"{what}: {served}")
             if got != self.expected[what]:
                 self.wrong.append(f"{what}: {got}")
@@ -114,9 +114,9 @@ class Looks:
 
     def __init__(self) -> None:
         self.failed = 0
-        self._last: tuple[str, Published, View] | None = None
+        self._last: tuple[str, Published, EngineTable] | None = None
 
-    def __call__(self, tables: Tables, store: str, p: Published, view: View) -> Served:
+    def __call__(self, tables: Tables, store: str, p: Published, view: EngineTable) -> Served:
         if view.by != "words":
             return find_table(tables, store, p, view)
         self._last = store, p, view
@@ -151,7 +151,7 @@ def test_milvus_is_killed_and_comes_back_under_load(
     for t in threads:
         t.start()
     looks = Looks()
-    monkeypatch.setattr(milvus_server, "find_table", looks)
+    monkeypatch.setattr(milvus_engine, "find_table", looks)
     recovered = []
     try:
         for _ in range(KILLS):
@@ -161,7 +161,7 @@ def test_milvus_is_killed_and_comes_back_under_load(
             server.kill()
             assert "does not answer" in asked(c, "red")[1] or load.degraded > before
             state = c.engines.status()
-            assert state is not None and not state.serves and "degraded" in state.said
+            assert state is not None and not state.serves and "degraded" in state.message
             server.start()
             until(lambda: looks.would_find(server.uri), "a server with its tables")
             before = looks.failed
@@ -214,8 +214,8 @@ def noted(real: Any, waits: list[str]) -> Any:
 def test_a_milvus_that_hangs_is_given_up_on(
     c: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    monkeypatch.setattr("sightline.store.engines.milvus_tables.PATIENCE", 1.0)
-    monkeypatch.setattr("sightline.store.engines.milvus_tables._KNOCK", 1.0)
+    monkeypatch.setattr("sightline.store.engines.milvus_tables.REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("sightline.store.engines.milvus_tables._CONNECT_SECONDS", 1.0)
     flat = Collection.open(c.root, store=c.home.folder)
     expected = asked(flat, "red")[0]
     until(lambda: not asked(c, "red")[1], "serving")

@@ -10,7 +10,6 @@ import click
 from sightline_experiments.commands.running import (
     RunOptions,
     experiment,
-    listed,
     make_folder,
     show_files,
 )
@@ -33,10 +32,11 @@ def feedback(options: RunOptions, features: str | None) -> int:
     folder.
     """
     from sightline_experiments.datasets.classed import CALTECH, load_classed
+    from sightline_experiments.feedback.plan import FEATURES, full_plan, quick_plan
 
     name = CALTECH.name
     folder, workers = options.settings(f"{name}.zip or {name}/")
-    plan = _plan(options.quick, features)
+    plan = options.plan(full_plan, quick_plan, FEATURES, features)
     target = options.target(folder)
     c = load_classed(folder, CALTECH)
     if c is None:
@@ -54,13 +54,6 @@ def _run(options: RunOptions, c: Classed, plan: Plan, out: Path, workers: int) -
 
     kept = options.cache(f"{c.kind.name}-classes", c)
     with LocalCompute(workers) as compute, kept as cache:
-        found = run(c, plan, compute, cache, ProgressBar())
-    options.show(tables.lines(found), figures_of(found))
-    return show_files(draw_curves(found, out, c.kind.title))
-
-
-def _plan(quick: bool, features: str | None) -> Plan:
-    from sightline_experiments.feedback.plan import FEATURES, full_plan, quick_plan
-
-    plan = quick_plan() if quick else full_plan()
-    return plan if features is None else plan.with_features(listed(features, FEATURES, "features"))
+        results = run(c, plan, compute, cache, ProgressBar())
+    options.show(tables.lines(results), figures_of(results))
+    return show_files(draw_curves(results, out, c.kind.title))

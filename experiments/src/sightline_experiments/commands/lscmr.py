@@ -36,7 +36,7 @@ def lscmr(options: RunOptions, splits: int | None) -> int:
 
     titles = {d.TITLE: d.NAME for d in (wikipedia, nuswide)}
     folder, workers = options.settings(" and ".join(f"{n}.zip or {n}/" for n in titles.values()))
-    plans = _plans(options.quick, splits)
+    plans = _plans(options, splits)
     target = options.target(folder)
     c = wikipedia.load_wikipedia(folder)
     nus = nuswide.load_nuswide(folder, progress=ProgressBar())
@@ -64,18 +64,18 @@ def _run(
     if nus is not None:
         # Before the others are measured, whose figures would be lost.
         check_sizes(nus, plans[1])
-    found = without_wikipedia() if c is None else run(c, plans[0], ProgressBar())
-    run_nus(nus, plans[1], ProgressBar(), found)
+    results = without_wikipedia() if c is None else run(c, plans[0], ProgressBar())
+    run_nus(nus, plans[1], ProgressBar(), results)
     if corel is None:
-        found.notes.append("Corel5K: data unavailable, so that no words were learnt.")
+        results.notes.append("Corel5K: data unavailable, so that no words were learnt.")
     else:
-        _sweep(options, corel, plans[0], workers, found)
-    options.show(tables.lines(found), figures_of(found))
-    return show_files(draw_curves(found, out))
+        _sweep(options, corel, plans[0], workers, results)
+    options.show(tables.lines(results), figures_of(results))
+    return show_files(draw_curves(results, out))
 
 
 def _sweep(
-    options: RunOptions, corel: Corel5K, plan: Plan, workers: int, found: LscmrResults
+    options: RunOptions, corel: Corel5K, plan: Plan, workers: int, results: LscmrResults
 ) -> None:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
@@ -83,7 +83,7 @@ def _sweep(
     from sightline_experiments.lscmr.corel import sweep
 
     with LocalCompute(workers) as compute, options.cache(NAME, corel) as cache:
-        found.swept = sweep(corel, plan.corel, compute, cache, ProgressBar())
+        results.swept = sweep(corel, plan.corel, compute, cache, ProgressBar())
 
 
 def _unavailable(options: RunOptions, titles: dict[str, str], folder: Path) -> int:
@@ -96,10 +96,9 @@ def _unavailable(options: RunOptions, titles: dict[str, str], folder: Path) -> i
     return code
 
 
-def _plans(quick: bool, splits: int | None) -> tuple[Plan, NusPlan]:
+def _plans(options: RunOptions, splits: int | None) -> tuple[Plan, NusPlan]:
     from sightline_experiments.lscmr.nus_plan import full_nus_plan, quick_nus_plan
     from sightline_experiments.lscmr.plan import full_plan, quick_plan
 
-    plan = quick_plan() if quick else full_plan()
-    nus = quick_nus_plan() if quick else full_nus_plan()
-    return plan if splits is None else plan.with_splits(splits), nus
+    nus = quick_nus_plan() if options.quick else full_nus_plan()
+    return options.plan(full_plan, quick_plan, splits=splits), nus

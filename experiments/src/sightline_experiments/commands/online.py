@@ -36,21 +36,22 @@ def online(options: RunOptions, features: str | None, only: str | None, folds: i
     Nothing is written into the data folder.
     """
     from sightline_experiments.datasets.classed import CALTECH, COREL, load_classed
+    from sightline_experiments.online.plan import FEATURES, full_plan, quick_plan
 
     kinds = {k.name: k for k in (CALTECH, COREL)}
     folder, workers = options.settings(" and ".join(f"{n}.zip or {n}/" for n in kinds))
-    plan = _plan(options.quick, features, folds)
-    wanted = listed(only, tuple(kinds), "pictures")
+    plan = options.plan(full_plan, quick_plan, FEATURES, features, folds)
+    names = listed(only, tuple(kinds), "pictures")
     target = options.target(folder)
-    found = {kinds[name].title: load_classed(folder, kinds[name]) for name in wanted}
-    if not any(c is not None for c in found.values()):
-        return options.unavailable({kinds[name].title: name for name in wanted}, folder)
+    datasets = {kinds[name].title: load_classed(folder, kinds[name]) for name in names}
+    if not any(c is not None for c in datasets.values()):
+        return options.unavailable({kinds[name].title: name for name in names}, folder)
     make_folder(target)
-    return _run(options, found, plan, target, workers)
+    return _run(options, datasets, plan, target, workers)
 
 
 def _run(
-    options: RunOptions, there: dict[str, Classed | None], plan: Plan, out: Path, workers: int
+    options: RunOptions, loaded: dict[str, Classed | None], plan: Plan, out: Path, workers: int
 ) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
@@ -64,17 +65,8 @@ def _run(
             title: None
             if c is None
             else (c, stack.enter_context(options.cache(f"{c.kind.name}-classes", c)))
-            for title, c in there.items()
+            for title, c in loaded.items()
         }
-        found = run(datasets, plan, compute, ProgressBar())
-    options.show(tables.lines(found), figures_of(found))
-    return show_files(draw_curves(found, out))
-
-
-def _plan(quick: bool, features: str | None, folds: int | None) -> Plan:
-    from sightline_experiments.online.plan import FEATURES, full_plan, quick_plan
-
-    plan = quick_plan() if quick else full_plan()
-    if features is not None:
-        plan = plan.with_features(listed(features, FEATURES, "features"))
-    return plan if folds is None else plan.with_folds(folds)
+        results = run(datasets, plan, compute, ProgressBar())
+    options.show(tables.lines(results), figures_of(results))
+    return show_files(draw_curves(results, out))

@@ -10,7 +10,6 @@ import click
 from sightline_experiments.commands.running import (
     RunOptions,
     experiment,
-    listed,
     make_folder,
     show_files,
 )
@@ -39,9 +38,10 @@ def pamir(
     the end. Nothing is written into the data folder.
     """
     from sightline_experiments.datasets.corel5k import NAME, load_corel5k
+    from sightline_experiments.pamir.plan import FEATURES, full_plan, quick_plan
 
     folder, workers = options.settings(f"{NAME}.zip or {NAME}/")
-    plan = _plan(options.quick, features, splits)
+    plan = options.plan(full_plan, quick_plan, FEATURES, features, splits)
     target = options.target(folder)
     c = load_corel5k(folder)
     if c is None:
@@ -60,16 +60,7 @@ def _run(options: RunOptions, c: Corel5K, plan: Plan, out: Path, workers: int, t
     from sightline_experiments.pamir.sheets import draw_sheets
 
     with LocalCompute(workers) as compute, options.cache(NAME, c) as cache:
-        found = run(c, plan, compute, cache, ProgressBar(), twice)
-        options.show(tables.lines(found), figures_of(found))
-        files = draw_sheets(c, found, compute, out)
-    return show_files([*files, *draw_curves(found, out)])
-
-
-def _plan(quick: bool, features: str | None, splits: int | None) -> Plan:
-    from sightline_experiments.pamir.plan import FEATURES, full_plan, quick_plan
-
-    names = None if features is None else listed(features, FEATURES, "features")
-    make = quick_plan if quick else full_plan
-    plan = make() if names is None else make(names)
-    return plan if splits is None else plan.with_splits(splits)
+        results = run(c, plan, compute, cache, ProgressBar(), twice)
+        options.show(tables.lines(results), figures_of(results))
+        files = draw_sheets(c, results, compute, out)
+    return show_files([*files, *draw_curves(results, out)])

@@ -10,7 +10,6 @@ import click
 from sightline_experiments.commands.running import (
     RunOptions,
     experiment,
-    listed,
     make_folder,
     show_files,
 )
@@ -34,9 +33,10 @@ def regions(options: RunOptions, features: str | None, halves: int | None) -> in
     Nothing is written into the data folder.
     """
     from sightline_experiments.datasets.msrc import NAME, TITLE, load_msrc
+    from sightline_experiments.regions.plan import FEATURES, full_plan, quick_plan
 
     folder, workers = options.settings(f"{NAME}.zip or {NAME}/")
-    plan = _plan(options.quick, features, halves)
+    plan = options.plan(full_plan, quick_plan, FEATURES, features, halves)
     target = options.target(folder)
     c = load_msrc(folder)
     if c is None:
@@ -55,15 +55,6 @@ def _run(options: RunOptions, c: MSRC, plan: Plan, out: Path, workers: int) -> i
     from sightline_experiments.regions.sheets import draw_sheets
 
     with LocalCompute(workers) as compute, options.cache(NAME, c) as cache:
-        found = run(c, plan, compute, cache, ProgressBar())
-        options.show(tables.lines(found), figures_of(found))
-        return show_files([*draw_sheets(c, found, compute, out), *draw_curves(found, out)])
-
-
-def _plan(quick: bool, features: str | None, halves: int | None) -> Plan:
-    from sightline_experiments.regions.plan import FEATURES, full_plan, quick_plan
-
-    plan = quick_plan() if quick else full_plan()
-    if features is not None:
-        plan = plan.with_features(listed(features, FEATURES, "features"))
-    return plan if halves is None else plan.with_halves(halves)
+        results = run(c, plan, compute, cache, ProgressBar())
+        options.show(tables.lines(results), figures_of(results))
+        return show_files([*draw_sheets(c, results, compute, out), *draw_curves(results, out)])

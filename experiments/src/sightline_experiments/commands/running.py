@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -15,6 +15,9 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.measures.figures import Figures
     from sightline_experiments.cache import ArrayCache
+    from sightline_experiments.experiment import RunPlan
+
+P = TypeVar("P", bound="RunPlan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,18 @@ class RunOptions:
             )
         # No shell has seen what a file says.
         return Path(settings.data).expanduser(), settings.workers
+
+    def plan(
+        self,
+        full: Callable[[], P],
+        quick: Callable[[], P],
+        known: tuple[str, ...] = (),
+        features: str | None = None,
+        splits: int | None = None,
+    ) -> P:
+        """Return the full or the quick plan, with the features and splits that were named."""
+        names = None if features is None else listed(features, known, "features")
+        return (quick() if self.quick else full()).with_options(names, splits)
 
     def target(self, folder: Path) -> Path:
         """Return the folder for curves; refuse places where nothing may or can be written."""

@@ -33,7 +33,7 @@ def run(
 ) -> FeedbackResults:
     """Measure every method on every set of features."""
     queries = choose_queries(c.labels, plan.queries)
-    found = FeedbackResults(_settings(c, plan))
+    results = FeedbackResults(_settings(c, plan))
     describer = Describer(c, compute, cache, progress)
     everything = Fold(0, np.arange(len(c)), np.arange(0))
     for features in plan.features:
@@ -41,13 +41,13 @@ def run(
         try:
             rows = describer.describe([everything], [name])[0][name]
         except MissingExtra as e:
-            found.notes.append(f"{features} was left out: {e}")
+            results.notes.append(f"{features} was left out: {e}")
             continue
         frames = {METHODS[name].frame or plan.frame for name in plan.methods} | {plan.frame}
         spaces = {kind: Space(rows, c.labels, kind, plan.background) for kind in frames}
-        experiment = _Experiment(spaces, queries, features, plan, progress, found.notes)
-        found.features.append(experiment.run())
-    return found
+        experiment = _Experiment(spaces, queries, features, plan, progress, results.notes)
+        results.features.append(experiment.run())
+    return results
 
 
 def _settings(c: Classed, plan: Plan) -> dict[str, Json]:

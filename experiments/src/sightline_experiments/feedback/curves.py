@@ -37,10 +37,10 @@ def _rounds(ran: FeatureResult, out: Path, title: str) -> list[Path]:
     return files
 
 
-def _sweep(found: FeedbackResults, out: Path, title: str) -> list[Path]:
+def _sweep(results: FeedbackResults, out: Path, title: str) -> list[Path]:
     lines = {
         ran.features: (list(ran.sweep), [mean(t.average[-1]) for t in ran.sweep.values()])
-        for ran in found.features
+        for ran in results.features
         if ran.sweep
     }
     if not lines:

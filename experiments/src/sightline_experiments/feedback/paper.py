@@ -21,22 +21,22 @@ def claims(features: str, tracks: Mapping[str, Track]) -> Iterator[tuple[str, bo
     """Yield what the paper says of a set of features, and whether it is so here."""
     if features not in PAPERS_FEATURES or not all(m in tracks for m in PAPERS):
         return
-    rivals = [m for m in PAPERS if m != LINEAR]
+    baselines = [m for m in PAPERS if m != LINEAR]
     precision = {m: tracks[m].precision.mean(axis=1) for m in PAPERS}
     average = {m: tracks[m].average.mean(axis=1) for m in PAPERS}
     ours = average[LINEAR]
     late = slice(min(_AHEAD_FROM, len(ours) - 1), None)
     yield (
         "linear PA has the highest P@20 at the end",
-        all(precision[LINEAR][-1] > precision[m][-1] for m in rivals),
+        all(precision[LINEAR][-1] > precision[m][-1] for m in baselines),
     )
     yield (
         "linear PA has the highest AP@T at the end",
-        all(ours[-1] > average[m][-1] for m in rivals),
+        all(ours[-1] > average[m][-1] for m in baselines),
     )
     yield (
         f"linear PA has the highest AP@T from round {_AHEAD_FROM} on",
-        all(bool(np.all(ours[late] > average[m][late])) for m in rivals),
+        all(bool(np.all(ours[late] > average[m][late])) for m in baselines),
     )
     yield (
         "linear PA is ahead of RS by less than of SVM, in AP@T at the end",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.feedback.methods import METHODS
 from sightline_experiments.online.pool import DEEP
 
@@ -15,14 +16,13 @@ FEATURES = tuple(DESCRIPTORS)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
     queries, rounds, shown : how many queries, rounds of feedback, and pictures judged in each.
     most : the largest T of AP@T.
-    features : sets of features, of `FEATURES`.
     frame : how rows are laid out (`similarity.frames`), but for methods that have their own.
     methods : of `METHODS`.
     sweep : values of C that linear PA is measured with besides.
@@ -34,16 +34,11 @@ class Plan:
     rounds: int
     shown: int
     most: int
-    features: tuple[str, ...]
     frame: str
     methods: tuple[str, ...]
     sweep: tuple[float, ...]
     flipped: float
     background: int
-
-    def with_features(self, features: tuple[str, ...]) -> Plan:
-        """Return the plan with other sets of features."""
-        return replace(self, features=features)
 
 
 def full_plan() -> Plan:

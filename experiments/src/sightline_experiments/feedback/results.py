@@ -51,7 +51,7 @@ class FeedbackResults(RunResults):
 
 
 def compared(ran: FeatureResult) -> list[tuple[str, str]]:
-    """Return what is held against what: the paper's method and the shipped one, against rivals."""
+    """Return the pairs that are tested: the paper's method and ours, each with its baselines."""
     pairs = [(LINEAR, m) for m in PAPERS if m != LINEAR]
     pairs += [(SHIPPED, m) for m in ran.tracks if m != SHIPPED]
     return [(a, b) for a, b in pairs if a in ran.tracks and b in ran.tracks]
@@ -88,14 +88,14 @@ def figures_of(results: FeedbackResults) -> Figures:
 def _rows(features: str, name: str, track: Track) -> list[Figure]:
     """Return the figures of one method, round by round."""
     rows = []
-    said = (
+    measured = (
         ("P@20", HEADLINE, track.precision),
         ("AP@T", HEADLINE, track.average),
         ("unjudged P@20", HEADLINE, track.unjudged),
         ("P@20", PAPERS_WAY, track.paper_precision),
         ("AP@T", PAPERS_WAY, track.paper_average),
     )
-    for measure, protocol, table in said:
+    for measure, protocol, table in measured:
         for number, values in enumerate(table):
             n = int((~np.isnan(values)).sum())
             rows.append(Figure(name, measure, mean(values), features, protocol,
@@ -117,9 +117,9 @@ def _beside(ran: FeatureResult) -> list[Figure]:
                                n=table.shape[1]))  # fmt: skip
     if ran.noisy is not None:
         track, last = ran.noisy, len(ran.noisy.average) - 1
-        own = (("AP@T", mean(track.average[-1])), ("harmed", track.harmed()),
+        figures = (("AP@T", mean(track.average[-1])), ("harmed", track.harmed()),
                ("gain kept", ran.kept()))  # fmt: skip
         rows += [Figure(SHIPPED, measure, value, ran.features, "flipped judgements",
                         direction=DIRECTION, at=last, n=track.average.shape[1])
-                 for measure, value in own]  # fmt: skip
+                 for measure, value in figures]  # fmt: skip
     return rows

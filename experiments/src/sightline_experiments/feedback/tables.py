@@ -58,11 +58,11 @@ def _wilcoxon(ran: FeatureResult) -> Iterator[str]:
 
 
 def _claims(ran: FeatureResult) -> Iterator[str]:
-    said = list(paper.claims(ran.features, ran.tracks))
-    if said:
+    claims = list(paper.claims(ran.features, ran.tracks))
+    if claims:
         yield "The paper's statements (zero start):"
-    for text, so in said:
-        yield f"  {'yes' if so else 'no ':<4}{text}"
+    for text, holds in claims:
+        yield f"  {'yes' if holds else 'no ':<4}{text}"
 
 
 def _sweep(ran: FeatureResult) -> Iterator[str]:

@@ -9,17 +9,15 @@ split, `shape` and `inputs` how rows are laid out, `stacking` makes class probab
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sightline.contracts import Json, Progress
-from sightline.errors import MissingExtra
 from sightline_experiments.datasets import wikipedia
 from sightline_experiments.datasets.nuswide import TITLE, NusWide
 from sightline_experiments.datasets.wikipedia import Wikipedia
-from sightline_experiments.experiment import Trial
+from sightline_experiments.experiment import Experiment, Trial, timed
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.evaluation import PairTestSet
 from sightline_experiments.lscmr.methods import METHODS, Fitted
@@ -34,18 +32,18 @@ from sightline_experiments.lscmr.nus import (
 from sightline_experiments.lscmr.nus_plan import NusPlan
 from sightline_experiments.lscmr.plan import Plan
 from sightline_experiments.lscmr.protocol import Task, joined, make_splits
-from sightline_experiments.lscmr.results import FIXED, NUS, RANDOM, LscmrResults
+from sightline_experiments.lscmr.results import FIXED, NUS, RANDOM, DirectionResult, LscmrResults
 from sightline_experiments.lscmr.shape import with_shapes
-from sightline_experiments.tuning import Choice, Search, Settings
+from sightline_experiments.tuning import Search, Settings
 
 
 def run(c: Wikipedia, plan: Plan, progress: Progress) -> LscmrResults:
     """Measure every method on the published split, then on random ones."""
-    found = LscmrResults(_settings(plan), classes=c.classes)
+    results = LscmrResults(_settings(plan), classes=c.classes)
     c = Wikipedia(with_shapes(c.train), with_shapes(c.test), c.classes)
-    _published(c, plan, progress, found)
-    _random(c, plan, progress, found)
-    return found
+    _published(c, plan, progress, results)
+    _random(c, plan, progress, results)
+    return results
 
 
 def without_wikipedia() -> LscmrResults:
@@ -63,7 +61,7 @@ def run_nus(c: NusWide | None, plan: NusPlan, progress: Progress, results: Lscmr
     results.notes += notes_of(c, plan)
     test_set = PairTestSet([test], Part.blocks)
     tasks = make_tasks(train, validation, plan.candidates)
-    _Experiment(NUS, plan.searches, (), test_set, results, progress).measure(tasks, [None, None])
+    _Experiment(NUS, plan.searches, (), test_set, results, progress).run_split(tasks)
 
 
 def _settings(plan: Plan) -> dict[str, Json]:
@@ -82,7 +80,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
     }
 
 
-def _published(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults) -> None:
+def _published(c: Wikipedia, plan: Plan, progress: Progress, results: LscmrResults) -> None:
     n = len(c.train)
     order = np.random.default_rng(0).permutation(n)
     held, rest = np.sort(order[: round(plan.share * n)]), np.sort(order[round(plan.share * n) :])
@@ -90,24 +88,24 @@ def _published(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults
     tasks = Task.both(0, *parts, plan.candidates)
     finals = Task.both(0, joined(*parts), None, plan.candidates)
     test_set = PairTestSet([c.test])
-    _Experiment(FIXED, plan.fixed, (), test_set, found, progress).measure(tasks, finals)
+    _Experiment(FIXED, plan.fixed, (), test_set, results, progress).run_split(tasks, finals)
 
 
-def _random(c: Wikipedia, plan: Plan, progress: Progress, found: LscmrResults) -> None:
+def _random(c: Wikipedia, plan: Plan, progress: Progress, results: LscmrResults) -> None:
     pairs = c.all()
     splits, tests = make_splits(len(pairs), plan.sizes, plan.splits)
     test_set = PairTestSet([pairs.at(t) for t in tests])
-    experiment = _Experiment(RANDOM, plan.searches, plan.dimensions, test_set, found, progress)
+    experiment = _Experiment(RANDOM, plan.searches, plan.dimensions, test_set, results, progress)
     for split in splits:
         parts = pairs.at(split.train), pairs.at(split.validation)
-        experiment.measure(Task.both(split.number, *parts, plan.candidates), [None, None])
+        experiment.run_split(Task.both(split.number, *parts, plan.candidates))
 
 
 _Task = Task | NusTask
 
 
-class _Experiment:
-    """One protocol: chooses on validation pairs, and measures what was chosen on test pairs."""
+class _Experiment(Experiment[_Task, Fitted, DirectionResult]):
+    """One protocol, in both directions."""
 
     def __init__(
         self,
@@ -115,65 +113,51 @@ class _Experiment:
         searches: Mapping[str, Search],
         dimensions: Sequence[int],
         test_set: PairTestSet,
-        found: LscmrResults,
+        results: LscmrResults,
         progress: Progress,
     ) -> None:
+        super().__init__(results, progress)
         self.protocol, self.searches, self.dimensions = protocol, searches, dimensions
-        self.test_set, self.found, self.progress = test_set, found, progress
-        self.choices: dict[tuple[str, str], Choice[tuple[Trial, Fitted]]] = {}
-        self.left_out: set[str] = set()
+        self.test_set, self.run_results = test_set, results
+        self._finals: dict[str, _Task] = {}
 
-    def measure(self, tasks: Sequence[_Task], finals: Sequence[_Task | None]) -> None:
+    def run_split(self, tasks: Sequence[_Task], finals: Sequence[_Task] = ()) -> None:
         """Measure the directions of a split; what was chosen is fitted to a final task, if any."""
-        for task, final in zip(tasks, finals, strict=True):
-            for name in self.searches:
-                if name in self.left_out:
-                    continue
-                self.progress.start(
-                    f"{self.protocol}, {task.direction}, {task.number}: {name}", None
-                )
-                try:
-                    self._method(name, task, final)
-                except MissingExtra as e:
-                    self.left_out.add(name)
-                    self.found.notes.append(f"{name} was left out: {e}")
-                finally:
-                    self.progress.finish()
+        self._finals = {final.direction: final for final in finals}
+        for task in tasks:
+            self.run(task, task.number, (self.protocol, task.direction), self.searches)
             if self.dimensions and task.number == 0:
                 self._dimensions(task)
 
-    def _method(self, name: str, task: _Task, final: _Task | None) -> None:
-        trial, fitted = self._chosen(name, task)
-        if final is not None:
-            fitted = METHODS[name](final, {**trial.settings, **fitted.fixed})
-        ran = self.found.result(self.protocol, task.direction, name)
-        ran.chosen.append(trial)
-        measured = self.test_set.measure(name, task.direction, task.number, fitted.scorer)
-        ran.measured.append(measured)
-        if fitted.note:
-            ran.remarks.append(fitted.note)
+    def fit(self, method: str, settings: Settings, split: _Task) -> tuple[Fitted, float]:
+        """Fit a method to the training pairs of a direction."""
+        return timed(lambda: METHODS[method](split, settings))
 
-    def _chosen(self, name: str, task: _Task) -> tuple[Trial, Fitted]:
-        key = task.direction, name
-        first = key not in self.choices
-        if first:
-            self.choices[key] = Choice(self.searches[name])
+    def value(self, method: str, fitted: Fitted, split: _Task) -> float:
+        """Return the mean AvgP of validation queries."""
+        return split.value(fitted.scorer)
 
-        def attempt(settings: Settings) -> tuple[Trial, Fitted]:
-            begun = time.process_time()
-            fitted = METHODS[name](task, settings)
-            seconds = time.process_time() - begun
-            trial = Trial(task.number, settings, task.value(fitted.scorer), seconds)
-            self.found.result(self.protocol, *key).trials.append(trial)
-            self.progress.advance()
+    def refit(
+        self, method: str, trial: Trial, fitted: Fitted, split: _Task
+    ) -> tuple[Trial, Fitted]:
+        """Fit what was chosen to all pairs that are not for the test, if there is such a task."""
+        final = self._finals.get(split.direction)
+        if final is None:
             return trial, fitted
+        return trial, METHODS[method](final, {**trial.settings, **fitted.fixed})
 
-        return self.choices[key].best(attempt, lambda made: made[0].value, first)
+    def measure(self, result: DirectionResult, fitted: Fitted, split: _Task) -> None:
+        """Add what a method's ranking of the test documents is worth."""
+        result.outcomes.append(
+            self.test_set.measure(result.method, split.direction, split.number, fitted.scorer)
+        )
+        if fitted.note:
+            result.remarks.append(fitted.note)
 
     def _dimensions(self, task: _Task) -> None:
         """Measure LSCMR at several numbers of dimensions, on validation pairs."""
-        settings = self.found.result(RANDOM, task.direction, "LSCMR").chosen[0].settings
+        settings = self.run_results.of(RANDOM, task.direction)["LSCMR"].chosen[0].settings
         for k in self.dimensions:
             fitted = METHODS["LSCMR"](task, {**settings, "n_components": k})
             value = task.value(fitted.scorer)
-            self.found.dimensions.setdefault(task.direction, []).append((k, value))
+            self.run_results.dimensions.setdefault(task.direction, []).append((k, value))

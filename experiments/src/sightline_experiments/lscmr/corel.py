@@ -21,6 +21,7 @@ from sightline.measures.ranked import rank
 from sightline.measures.ranking import map_at
 from sightline.rankers.low_rank import mean_avgp
 from sightline.rankers.lscmr import LSCMR
+from sightline.vectors import l2_normalize
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.corel5k import Corel5K, Row
 from sightline_experiments.lscmr.evaluation import R
@@ -103,15 +104,15 @@ def sweep(
 
 
 def _side(rows: Sequence[Row], idf: Doubles, pictures: Any) -> Side:
-    said = np.zeros((len(rows), len(idf)))
+    indicators = np.zeros((len(rows), len(idf)))
     for i, row in enumerate(rows):
-        said[i, list(row.words)] = 1.0
-    weighted = said * idf
-    lengths = np.linalg.norm(weighted, axis=1, keepdims=True)
+        indicators[i, list(row.words)] = 1.0
+    weighted = indicators * idf
+    texts = l2_normalize(weighted, np.linalg.norm(weighted, axis=1), dtype=np.float64)
     discs = np.array([row.picture // _DISC for row in rows])
-    relevant = {"disc": discs[:, None] == discs, "word": said @ said.T > 0}
+    relevant = {"disc": discs[:, None] == discs, "word": indicators @ indicators.T > 0}
     seen = pictures if hasattr(pictures, "tocsr") else np.asarray(pictures, dtype=np.float64)
-    return Side(weighted / np.where(lengths > 0, lengths, 1.0), seen, relevant)
+    return Side(texts, seen, relevant)
 
 
 def _idf(rows: Sequence[Row], n_words: int) -> Doubles:

@@ -18,7 +18,7 @@ def draw_curves(results: LscmrResults, out: Path) -> list[Path]:
     for protocol, direction in results.groups():
         ran = results.of(protocol, direction)
         curves = {
-            name: (_RECALLS, np.mean([m.precision for m in r.measured], axis=0).tolist())
+            name: (_RECALLS, np.mean([m.precision for m in r.outcomes], axis=0).tolist())
             for name, r in ran.items()
         }
         if not curves:
@@ -32,10 +32,10 @@ def draw_curves(results: LscmrResults, out: Path) -> list[Path]:
     return files + _dimensions(results, out) + _corel(results, out)
 
 
-def _dimensions(found: LscmrResults, out: Path) -> list[Path]:
+def _dimensions(results: LscmrResults, out: Path) -> list[Path]:
     lines = {
         direction: ([float(k) for k, _ in points], [value for _, value in points])
-        for direction, points in found.dimensions.items()
+        for direction, points in results.dimensions.items()
     }
     if not lines:
         return []
@@ -45,16 +45,16 @@ def _dimensions(found: LscmrResults, out: Path) -> list[Path]:
     return [file]
 
 
-def _corel(found: LscmrResults, out: Path) -> list[Path]:
+def _corel(results: LscmrResults, out: Path) -> list[Path]:
     """Draw what the number of dimensions does on Corel5K, a figure for each relevance."""
     files = []
-    for relevance in dict.fromkeys(s.relevance for s in found.swept):
+    for relevance in dict.fromkeys(s.relevance for s in results.swept):
         lines = {
             f"{s.features}, {s.direction}": (
                 [float(k) for k, _ in s.points],
                 [value for _, value in s.points],
             )
-            for s in found.swept
+            for s in results.swept
             if s.relevance == relevance
         }
         file = out / f"dimensions-corel5k-{relevance}.png"

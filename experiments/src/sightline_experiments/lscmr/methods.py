@@ -1,4 +1,4 @@
-"""The methods of paper C and their rivals, each from a task and settings to a scorer."""
+"""The methods of paper C and their baselines, each from a task and settings to a scorer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _cca(task: LinearTask, s: Settings) -> Fitted:
 def _lscmr(task: LinearTask, s: Settings) -> Fitted:
     ranker = LSCMR(**s)  # type: ignore[arg-type]
     ranker.fit(*task.training(), *task.lists())
-    return _told(task, ranker)
+    return _with_note(task, ranker)
 
 
 def _from_classes(task: Task, s: Settings) -> Fitted:
@@ -61,10 +61,10 @@ def _from_classes(task: Task, s: Settings) -> Fitted:
     n = queries.shape[1]
     ranker = LSCMR(n_components=n, **s)  # type: ignore[arg-type]
     ranker.fit(queries, documents, *task.lists(), start=(np.eye(n), np.eye(n)))
-    return _told(task, ranker)
+    return _with_note(task, ranker)
 
 
-def _told(task: LinearTask, ranker: LSCMR) -> Fitted:
+def _with_note(task: LinearTask, ranker: LSCMR) -> Fitted:
     note = f"{len(ranker.rounds_) - 1} rounds, {ranker.stop_reason_}"
     return Fitted(_seen(task, ranker), {}, f"{note}, {ranker.n_dropped_} lists dropped")
 
@@ -153,7 +153,7 @@ def over_probabilities(fit: Fit) -> Fit:
     return made
 
 
-RIVALS = ("CCA", "PAMIR", "SSI")
+BASELINES = ("CCA", "PAMIR", "SSI")
 STACKED = "LSCMR stacked"
 # Beside those that see the shapes of pictures, the same without, to tell what shapes are worth.
 WORDS = "LSCMR stacked, words"

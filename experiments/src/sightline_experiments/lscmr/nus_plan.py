@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sightline.contracts import Json
-from sightline_experiments.tuning import Search, tried
+from sightline_experiments.tuning import Search, tried, without_stages
 
 
 def _searches() -> dict[str, Search]:
@@ -52,5 +52,5 @@ def full_nus_plan() -> NusPlan:
 def quick_nus_plan() -> NusPlan:
     """Return a run that shows how it goes: fewer queries, and one setting each."""
     few: dict[str, dict[str, Json]] = {"LSCMR": {"max_rounds": 40}, "SSI": {"n_iter": 200_000}}
-    short = {n: Search({**s.start, **few.get(n, {})}) for n, s in _searches().items()}
-    return replace(full_nus_plan(), queries=(300, 300), searches=short)
+    searches = without_stages(_searches(), few)
+    return replace(full_nus_plan(), queries=(300, 300), searches=searches)

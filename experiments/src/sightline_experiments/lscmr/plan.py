@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.lscmr.methods import STACKED, SVM, SVM_WORDS, WORDS
-from sightline_experiments.tuning import Search, tried
+from sightline_experiments.tuning import Search, tried, without_stages
 
 SIZES = (1500, 500, 866)
 
@@ -33,12 +34,12 @@ class CorelPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
-    splits, sizes : random splits of all pairs, and their training, validation and test pairs.
+    sizes : of the random splits of all pairs: their training, validation and test pairs.
     candidates : of a list.
     searches : the settings to try on random splits, for each method.
     dimensions : of the shared space, at which LSCMR is measured on validation pairs.
@@ -47,7 +48,6 @@ class Plan:
     corel : what is done with Corel5K.
     """
 
-    splits: int
     sizes: tuple[int, int, int]
     candidates: int
     searches: Mapping[str, Search]
@@ -55,10 +55,6 @@ class Plan:
     share: float
     fixed: Mapping[str, Search]
     corel: CorelPlan = CorelPlan()
-
-    def with_splits(self, n: int) -> Plan:
-        """Return the plan with n random splits."""
-        return replace(self, splits=n)
 
 
 def _linear() -> dict[str, Search]:
@@ -121,7 +117,15 @@ def full_plan() -> Plan:
         WORDS: Search({**stacked, "shapes": False}),
     }
     searches = {**_linear(), **_stacked()}
-    return Plan(10, SIZES, 40, searches, (2, 5, 10, 15, 20, 25, 30), 0.2, fixed)
+    return Plan(
+        splits=10,
+        sizes=SIZES,
+        candidates=40,
+        searches=searches,
+        dimensions=(2, 5, 10, 15, 20, 25, 30),
+        share=0.2,
+        fixed=fixed,
+    )
 
 
 def quick_plan() -> Plan:
@@ -134,18 +138,13 @@ def quick_plan() -> Plan:
         WORDS: {"strengths": [0.5], "max_rounds": 30},
     }  # fmt: skip
 
-    def short(searches: Mapping[str, Search]) -> dict[str, Search]:
-        return {
-            name: Search({**search.start, **few.get(name, {})}) for name, search in searches.items()
-        }
-
-    fixed = {n: s for n, s in short(full.fixed).items() if n not in (SVM, SVM_WORDS)}
+    fixed = {n: s for n, s in without_stages(full.fixed, few).items() if n not in (SVM, SVM_WORDS)}
     corel = CorelPlan(dimensions=(2, 10, 25), lams=(1e-3,), max_rounds=20)
     return replace(
         full,
         corel=corel,
         splits=2,
-        searches=short(full.searches),
+        searches=without_stages(full.searches, few),
         dimensions=(2, 10, 30),
         fixed=fixed,
     )

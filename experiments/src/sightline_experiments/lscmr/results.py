@@ -9,11 +9,11 @@ import numpy as np
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
-from sightline_experiments.experiment import MethodResult, Results, Trial
+from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.corel import Swept
 from sightline_experiments.lscmr.evaluation import Measured
-from sightline_experiments.lscmr.methods import RIVALS, STACKED
+from sightline_experiments.lscmr.methods import BASELINES, STACKED
 from sightline_experiments.tuning import settings_text
 
 FIXED, RANDOM, NUS = "published split", "random splits", "NUS-WIDE"
@@ -25,18 +25,15 @@ THEIRS = {RANDOM: paper.WIKIPEDIA, NUS: paper.NUS_WIDE}
 
 
 @dataclass(slots=True, eq=False)
-class DirectionResult(MethodResult[Trial]):
+class DirectionResult(MethodResult[Measured]):
     """A method in one direction of one protocol, which are its group.
 
     Attributes
     ----------
-    measured : list
-        The measures on the test pairs of each split.
     remarks : list of str
         What fitting had to say.
     """
 
-    measured: list[Measured] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -51,7 +48,7 @@ class DirectionResult(MethodResult[Trial]):
 
     def means(self, measure: str) -> list[float]:
         """Return a measure's mean over the test queries of each split."""
-        values = [m.at_50 if measure == "MAP@50" else m.avgp for m in self.measured]
+        values = [m.at_50 if measure == "MAP@50" else m.avgp for m in self.outcomes]
         return [float(np.nanmean(v)) for v in values]
 
     def mean(self, measure: str) -> float:
@@ -76,23 +73,15 @@ class LscmrResults(Results[DirectionResult]):
     dimensions: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     swept: list[Swept] = field(default_factory=list)
 
-    def result(self, protocol: str, direction: str, method: str) -> DirectionResult:
-        """Return the result of a method, a new one if there is none."""
-        for r in self.methods:
-            if (r.group, r.method) == ((protocol, direction), method):
-                return r
-        self.methods.append(DirectionResult(method, (protocol, direction)))
-        return self.methods[-1]
-
-    def of(self, *group: str) -> dict[str, DirectionResult]:
-        """Return the results of one group by method, of those that were measured."""
-        return {r.method: r for r in self.methods if r.group == group and r.measured}
+    def new(self, method: str, group: tuple[str, ...]) -> DirectionResult:
+        """Return an empty result of a method."""
+        return DirectionResult(method, group)
 
 
 def compared(
     ran: dict[str, DirectionResult], protocol: str
 ) -> list[tuple[DirectionResult, DirectionResult]]:
-    """Return our method beside each rival."""
+    """Return our method beside each baseline."""
     mine = ran.get(OURS[protocol])
     return [] if mine is None else [(mine, r) for r in ran.values() if r is not mine]
 
@@ -100,7 +89,7 @@ def compared(
 def compare(a: DirectionResult, b: DirectionResult) -> PairedTest:
     """Test whether two methods differ, by the AvgP of test queries of all splits."""
     return wilcoxon(
-        np.concatenate([m.avgp for m in a.measured]), np.concatenate([m.avgp for m in b.measured])
+        np.concatenate([m.avgp for m in a.outcomes]), np.concatenate([m.avgp for m in b.outcomes])
     )
 
 
@@ -113,16 +102,16 @@ def paper_figure(ran: DirectionResult, measure: str) -> float | None:
 def gain(
     ran: dict[str, DirectionResult], measure: str, ours: str = "LSCMR", inputs: str = ""
 ) -> tuple[str, float] | None:
-    """Return the best of the paper's rivals, and by what share one of ours is above it.
+    """Return the best of the paper's baselines, and by what share one of ours is above it.
 
-    `inputs` is what the names of rivals end with that see the same as ours: nothing for mapped
+    `inputs` is what the names of baselines end with that see the same as ours: nothing for mapped
     rows, or " stacked" for class probabilities.
     """
-    rivals = {m + inputs: ran[m + inputs].mean(measure) for m in RIVALS if m + inputs in ran}
-    if ours not in ran or not rivals:
+    baselines = {m + inputs: ran[m + inputs].mean(measure) for m in BASELINES if m + inputs in ran}
+    if ours not in ran or not baselines:
         return None
-    best = max(rivals, key=lambda m: rivals[m])
-    return best, ran[ours].mean(measure) / rivals[best] - 1.0
+    best = max(baselines, key=lambda m: baselines[m])
+    return best, ran[ours].mean(measure) / baselines[best] - 1.0
 
 
 def figures_of(results: LscmrResults) -> Figures:
@@ -151,8 +140,8 @@ def figures_of(results: LscmrResults) -> Figures:
 
 def _rows(ran: DirectionResult) -> list[Figure]:
     rows = []
-    n = sum(len(m.avgp) for m in ran.measured)
-    for measure in MEASURES if ran.measured else ():
+    n = sum(len(m.avgp) for m in ran.outcomes)
+    for measure in MEASURES if ran.outcomes else ():
         means = ran.means(measure)
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), FEATURES, ran.protocol,
@@ -165,9 +154,8 @@ def _rows(ran: DirectionResult) -> list[Figure]:
         for t in ran.trials
     ]  # fmt: skip
     if ran.chosen:
-        seconds = float(np.mean([t.seconds for t in ran.chosen]))
         rows.append(
-            Figure(ran.method, "seconds", seconds, FEATURES, ran.protocol,
+            Figure(ran.method, "seconds", ran.seconds(), FEATURES, ran.protocol,
                    direction=ran.direction, at="learning")
         )  # fmt: skip
     return rows

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from sightline_experiments.lscmr import paper
 from sightline_experiments.lscmr.corel import Swept
 from sightline_experiments.lscmr.methods import STACKED
@@ -77,8 +75,7 @@ def _table(protocol: str, direction: str, ran: dict[str, DirectionResult]) -> It
     yield f"{'':<22}{beside}{'seconds':>9}  settings"
     for name, r in ran.items():
         cells = "".join(f"{mean_and_std(r.means(m)):>18}{_theirs(r, m):>8}" for m in MEASURES)
-        seconds = np.mean([t.seconds for t in r.chosen])
-        yield f"{name:<22}{cells}{seconds:>9.2f}  {settings_text(r.chosen[0].settings)}"
+        yield f"{name:<22}{cells}{r.seconds():>9.2f}  {settings_text(r.chosen[0].settings)}"
     if protocol == RANDOM:
         for measure in MEASURES:
             yield from _gain(ran, measure)
@@ -95,21 +92,21 @@ def _theirs(r: DirectionResult, measure: str) -> str:
 
 
 def _gain(ran: dict[str, DirectionResult], measure: str) -> Iterator[str]:
-    """Yield our gain over rivals that see the same; of LSCMR stacked over the others too."""
-    for ours, inputs, seen in (
+    """Yield our gain over baselines that see the same; of LSCMR stacked over the others too."""
+    for ours, inputs, inputs_text in (
         ("LSCMR", "", ""),
         (STACKED, " stacked", ""),
         (STACKED, "", ", which sees other inputs"),
     ):
-        found = gain(ran, measure, ours, inputs)
-        if found is None:
+        best = gain(ran, measure, ours, inputs)
+        if best is None:
             continue
-        rival, share = found
+        baseline, share = best
         word = "above" if share >= 0 else "below"
         verdict = "reached" if share >= paper.GAIN else "not reached"
         yield (
-            f"{measure}: {ours} is {abs(share):.1%} {word} the best rival, {rival}{seen}; "
-            f"the aim of {paper.GAIN:.1%} above is {verdict}"
+            f"{measure}: {ours} is {abs(share):.1%} {word} the best baseline, {baseline}"
+            f"{inputs_text}; the aim of {paper.GAIN:.1%} above is {verdict}"
         )
 
 
@@ -122,15 +119,15 @@ def _wilcoxon(ran: dict[str, DirectionResult], protocol: str) -> Iterator[str]:
         yield f"  {r.method:<22}{paired_test(compare(mine, r))}"
 
 
-def _dimensions(found: LscmrResults) -> Iterator[str]:
-    if not found.dimensions:
+def _dimensions(results: LscmrResults) -> Iterator[str]:
+    if not results.dimensions:
         return
     yield ""
     yield (
         "Dimensions of the shared space: LSCMR's mean AvgP of the first split's validation queries "
         f"(paper: figure 3, best at {paper.BEST_DIMENSIONS})"
     )
-    for direction, points in found.dimensions.items():
+    for direction, points in results.dimensions.items():
         yield f"{direction:<15}" + "".join(f"{k:>6}: {value:.4f}" for k, value in points)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sightline._typing import Doubles, Ints
-from sightline.combiners.examples import Lists
+from sightline.combiners.examples import JudgedLists
 from sightline.combiners.linear import Combiner
 from sightline.contracts import Progress
 from sightline_experiments.one_shot import OneShotTestSet
@@ -30,7 +30,7 @@ class FoldTestSet(OneShotTestSet):
     def __init__(self, tests: Sequence[Ints]) -> None:
         super().__init__("queries")
         self._tests = tuple(tests)
-        self._lists: tuple[Task, Lists] | None = None
+        self._lists: tuple[Task, JudgedLists] | None = None
 
     def measure(self, who: str, features: str, combiner: Combiner, task: Task) -> Doubles:
         """Return the AvgP of each test query of the task's fold."""
@@ -54,7 +54,7 @@ class FoldTestSet(OneShotTestSet):
         chosen = np.random.default_rng(0).permutation(len(queries))[:n_queries]
         return distracted(weights, task, queries[np.sort(chosen)], sizes, progress)
 
-    def _ranked(self, task: Task) -> Lists:
+    def _ranked(self, task: Task) -> JudgedLists:
         """Return phi of the fold's test queries, kept while the same task is asked about."""
         if self._lists is None or self._lists[0] is not task:
             queries = self._tests[task.fold.number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sightline._typing import Floats, Ints
-from sightline.combiners.examples import Lists
+from sightline.combiners.examples import JudgedLists
 from sightline.similarity.context import Context
 from sightline.similarity.pairs import Phi
 
@@ -14,7 +14,7 @@ Views = tuple[Floats, ...]
 
 def ranked_lists(
     phi: Phi, views: Views, labels: Ints, queries: Ints, context: Context | None = None
-) -> Lists:
+) -> JudgedLists:
     """Return phi of each query with all other pictures; those of its class are relevant."""
     n, m = len(queries), len(labels)
     rows = np.empty((n, m - 1, phi.n_components), dtype=np.float32)
@@ -32,4 +32,4 @@ def ranked_lists(
     kept = np.arange(m)[None, :] != queries[:, None]
     relevance = fits[kept].astype(np.float64)
     start = np.arange(n + 1, dtype=np.int64) * (m - 1)
-    return Lists(rows.reshape(n * (m - 1), -1), relevance, start)
+    return JudgedLists(rows.reshape(n * (m - 1), -1), relevance, start)

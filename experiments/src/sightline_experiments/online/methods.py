@@ -1,6 +1,6 @@
 """The methods of paper D: what each learns from, and what settings of it are tried.
 
-Online learners see one triplet after the other, once. Batch rivals see the same triplets, as
+Online learners see one triplet after the other, once. Batch baselines see the same triplets, as
 differences or as lists of the pictures they are about. Every method may choose the law by which
 triplets are drawn, and all choose among the same ones; Best-Fea looks at validation queries alone.
 """
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sightline.combiners.coordinate_ascent import CoordinateAscent
-from sightline.combiners.examples import Lists
+from sightline.combiners.examples import JudgedLists
 from sightline.combiners.fixed import BestSingle, Uniform
 from sightline.combiners.lambdamart import LambdaMART
 from sightline.combiners.linear import Combiner
@@ -87,7 +87,7 @@ def law_of(settings: Settings) -> Law:
     return "pairs" if settings.get("law") == "pairs" else "queries"
 
 
-def _given(lists: Lists) -> tuple[Any, ...]:
+def _given(lists: JudgedLists) -> tuple[Any, ...]:
     return lists.rows, lists.relevance, np.repeat(np.arange(len(lists)), np.diff(lists.start))
 
 

@@ -8,31 +8,30 @@ from dataclasses import dataclass, replace
 from sightline.contracts import Json
 from sightline.similarity.context import SAMPLE
 from sightline.similarity.frames import FRAMES
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.protocol import LAWS
-from sightline_experiments.tuning import Search, Stage, tried
+from sightline_experiments.tuning import Search, Stage, tried, without_stages
 
 FEATURES = ("nine", "nine+deep")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
-    folds, triplets, validation, test : how many; queries are those of one fold.
+    triplets, validation, test : how many; queries are those of one fold.
     frames, frame_queries : what is tried, and validation queries that it is chosen by.
     sample : training pictures that tell what is usual for a picture.
     searches : the settings to try, for each method.
-    features : sets of descriptors, of `FEATURES`.
     times : numbers of triplets at which training is timed.
     large : triplets of the large run; none at 0.
     distractors, distracted : how many pictures are added, ascending, and test queries asked.
     simulated, refit : queries that come one by one, and how many come between two fits of RankSVM.
     """
 
-    folds: int
     triplets: int
     validation: int
     test: int
@@ -40,21 +39,12 @@ class Plan:
     frame_queries: int
     sample: int
     searches: Mapping[str, Search]
-    features: tuple[str, ...]
     times: tuple[int, ...]
     large: int
     distractors: tuple[int, ...]
     distracted: int
     simulated: int
     refit: int
-
-    def with_folds(self, n: int) -> Plan:
-        """Return the plan with n folds."""
-        return replace(self, folds=n)
-
-    def with_features(self, features: tuple[str, ...]) -> Plan:
-        """Return the plan with other sets of descriptors."""
-        return replace(self, features=features)
 
 
 _LAW = tried("law", *(law for law in LAWS if law != "queries"))
@@ -81,8 +71,8 @@ def _learners() -> dict[str, Search]:
     return found
 
 
-def _rivals() -> dict[str, Search]:
-    """Return the searches of batch rivals; slow ones try what they are most sensitive to, once."""
+def _baselines() -> dict[str, Search]:
+    """Return the searches of batch baselines; slow ones try one hyperparameter, once."""
     return {
         "RankSVM": Search({**_QUERIES, "C": 1e-4}, (tried("C", 1e-6, 1e-5, 1e-3, 1e-2), _LAW)),
         "RankNet": Search({**_QUERIES, "rate": 5e-4}, (tried("rate", 5e-5, 5e-3, one_shot=True),)),
@@ -94,9 +84,9 @@ def _rivals() -> dict[str, Search]:
 def full_plan() -> Plan:
     """Return the run whose figures may be quoted."""
     fixed = {"Best-Fea": Search({}), "Uni-Con": Search({})}
-    searches = fixed | _rivals() | _learners()
+    searches = fixed | _baselines() | _learners()
     return Plan(
-        folds=5,
+        splits=5,
         triplets=200_000,
         validation=300,
         test=150,
@@ -122,13 +112,10 @@ def quick_plan() -> Plan:
         "C-Ascent": {"max_rounds": 1, "n_steps": 6},
         "λ-MART": {"n_trees": 40, "min_leaf": 200},
     }
-    searches = {
-        name: Search({**search.start, **few.get(name, {})})
-        for name, search in full.searches.items()
-    }
+    searches = without_stages(full.searches, few)
     return replace(
         full,
-        folds=1,
+        splits=1,
         triplets=30_000,
         validation=60,
         frames=("plain", "ranks", "reduced"),

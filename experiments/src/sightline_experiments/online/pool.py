@@ -16,12 +16,13 @@ from sightline import plugins
 from sightline._typing import RGB, Arrays, Floats
 from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
 from sightline.contracts import Compute, Progress
+from sightline.registry import FEATURE_SETS
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
 from sightline_experiments.extraction import SEED, SIDE, decoded, described, matrix, settings_of
 from sightline_experiments.online.folds import Fold
 
-NINE = plugins.SETS["whole-all"]
+NINE = FEATURE_SETS["whole-all"]
 DEEP = "deep-large"
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from sightline._typing import Floats, Ints
-from sightline.combiners.examples import Lists, Source
+from sightline.combiners.examples import JudgedLists, Source
 from sightline.similarity.context import SAMPLE, Context, PairsInContext
 from sightline.similarity.pairs import Phi
 from sightline.solvers.picture_triplets import Law, PictureTriplets, of_classes
@@ -74,12 +74,12 @@ class Task:
         pairs = self.phi.over(self.views)
         return pairs if self.usual is None else PairsInContext(pairs, self.usual)
 
-    def lists(self, queries: Ints) -> Lists:
+    def lists(self, queries: Ints) -> JudgedLists:
         """Return phi of each query with all other pictures; those of its class are relevant."""
         return ranked_lists(self.phi, self.views, self.labels, queries, self.usual)
 
     @cached_property
-    def validation(self) -> Lists:
+    def validation(self) -> JudgedLists:
         """All other pictures for each validation query."""
         return self.lists(self.fold.validation)
 
@@ -132,7 +132,7 @@ class Drawn:
 
     triplets: PictureTriplets
     source: Source
-    _lists: dict[int, Lists] = field(default_factory=dict)
+    _lists: dict[int, JudgedLists] = field(default_factory=dict)
 
     @cached_property
     def differences(self) -> Floats:
@@ -140,11 +140,11 @@ class Drawn:
         t = self.triplets
         return self.source.differences(t.query, t.first, t.second, t.y)
 
-    def lists_of(self, n: int | None = None) -> Lists:
+    def lists_of(self, n: int | None = None) -> JudgedLists:
         """Return the pictures of the first n triplets, or of all, by query."""
         size = len(self.triplets) if n is None else min(n, len(self.triplets))
         if size not in self._lists:
-            self._lists[size] = Lists.of_triplets(_first(self.triplets, size), self.source)
+            self._lists[size] = JudgedLists.of_triplets(_first(self.triplets, size), self.source)
         return self._lists[size]
 
 

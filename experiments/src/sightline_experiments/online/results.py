@@ -10,7 +10,7 @@ from sightline._typing import Doubles
 from sightline.contracts import Json
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
-from sightline_experiments.experiment import MethodResult, Results, Trial
+from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.online import paper
 from sightline_experiments.online.methods import BATCH, ONLINE
 from sightline_experiments.online.simulation import Simulated
@@ -20,16 +20,11 @@ DIRECTION = "picture->picture"
 
 
 @dataclass(slots=True, eq=False)
-class FoldResult(MethodResult[Trial]):
+class FoldResult(MethodResult[Doubles]):
     """A method on one data set and set of features, which are its group.
 
-    Attributes
-    ----------
-    avgp : list of arrays
-        AvgP of the test queries of each fold.
+    The outcome of a fold is the AvgP of its test queries.
     """
-
-    avgp: list[Doubles] = field(default_factory=list)
 
     @property
     def dataset(self) -> str:
@@ -43,7 +38,7 @@ class FoldResult(MethodResult[Trial]):
 
     def means(self) -> list[float]:
         """Return the mAP of the test queries of each fold."""
-        return [float(np.nanmean(a)) for a in self.avgp]
+        return [float(np.nanmean(a)) for a in self.outcomes]
 
     def validation(self) -> float:
         """Return the mAP of validation queries by what was chosen, the mean over folds."""
@@ -88,6 +83,10 @@ class OnlineResults(Results[FoldResult]):
     frames: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     extras: list[Extras] = field(default_factory=list)
 
+    def new(self, method: str, group: tuple[str, ...]) -> FoldResult:
+        """Return an empty result of a method."""
+        return FoldResult(method, group)
+
 
 def best(ran: dict[str, FoldResult], among: tuple[str, ...]) -> FoldResult | None:
     """Return the method with the best mAP on validation queries; the test has no say in it."""
@@ -97,7 +96,7 @@ def best(ran: dict[str, FoldResult], among: tuple[str, ...]) -> FoldResult | Non
 
 def compare(a: FoldResult, b: FoldResult) -> PairedTest:
     """Test whether two methods differ, by test query, of all folds."""
-    return wilcoxon(np.concatenate(a.avgp), np.concatenate(b.avgp))
+    return wilcoxon(np.concatenate(a.outcomes), np.concatenate(b.outcomes))
 
 
 def compared(ran: dict[str, FoldResult]) -> list[tuple[FoldResult, FoldResult]]:
@@ -107,7 +106,7 @@ def compared(ran: dict[str, FoldResult]) -> list[tuple[FoldResult, FoldResult]]:
 
 
 def best_batch(ran: dict[str, FoldResult]) -> FoldResult | None:
-    """Return the best batch rival, by validation queries."""
+    """Return the best batch baseline, by validation queries."""
     return best(ran, BATCH)
 
 
@@ -135,14 +134,14 @@ def _rows(ran: FoldResult) -> list[Figure]:
     rows = [
         Figure(ran.method, "mAP", float(np.mean(means)), ran.features, protocol,
                direction=DIRECTION, spread=float(np.std(means)),
-               n=sum(len(a) for a in ran.avgp), paper=theirs),
-        Figure(ran.method, "seconds", float(np.mean([t.seconds for t in ran.chosen])),
+               n=sum(len(a) for a in ran.outcomes), paper=theirs),
+        Figure(ran.method, "seconds", ran.seconds(),
                ran.features, protocol, direction=DIRECTION, at="learning"),
     ]  # fmt: skip
     rows += [
         Figure(ran.method, "mAP", value, ran.features, protocol, direction=DIRECTION,
                at=f"fold {t.split}", n=len(a))
-        for t, value, a in zip(ran.chosen, means, ran.avgp, strict=True)
+        for t, value, a in zip(ran.chosen, means, ran.outcomes, strict=True)
     ]  # fmt: skip
     rows += [
         Figure(ran.method, "mAP", t.value, ran.features,

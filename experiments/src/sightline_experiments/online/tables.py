@@ -56,10 +56,9 @@ def _table_2(dataset: str, features: str, ran: dict[str, FoldResult]) -> Iterato
     theirs = paper.MAP.get(dataset, {}) if features == "nine" else {}
     for name, r in ran.items():
         own = mean_and_std(r.means())
-        seconds = np.mean([t.seconds for t in r.chosen])
         yield (
             f"{name:<18}{own:>17}{fraction(theirs.get(name)):>9}{r.validation():>12.4f}"
-            f"{seconds:>10.2f}  {settings_text(r.chosen[0].settings)}"
+            f"{r.seconds():>10.2f}  {settings_text(r.chosen[0].settings)}"
         )
     yield from _wilcoxon(ran)
 
@@ -72,7 +71,7 @@ def _wilcoxon(ran: dict[str, FoldResult]) -> Iterator[str]:
     yield (
         f"Best online learner by validation queries: {mine.method}, mAP "
         f"{np.mean(mine.means()):.4f}"
-        + ("" if batch is None else f"; best batch rival {batch.method}, "
+        + ("" if batch is None else f"; best batch baseline {batch.method}, "
            f"{np.mean(batch.means()):.4f}")
     )  # fmt: skip
     yield "Wilcoxon against each, two-sided, test queries of all folds:"

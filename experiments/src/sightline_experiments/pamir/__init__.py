@@ -1,27 +1,28 @@
-"""The experiments of paper A: PAMIR and its rivals on Corel5K.
+"""The experiments of paper A: PAMIR and its baselines on Corel5K.
 
 `plan` holds everything that may be tuned; `pool` describes the pictures once; `protocol` makes
-splits and queries; `methods` fits; `selection` chooses settings by validation queries; `evaluation`
-holds the test pictures and measures each choice once; `tables`, `sheets` and `curves` show it.
+splits and queries; `methods` fits; `evaluation` holds the test pictures and measures each choice
+once; `tables`, `sheets` and `curves` show it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from sightline.contracts import Compute, Json, Progress
 from sightline.errors import MissingExtra
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.corel5k import Corel5K
+from sightline_experiments.experiment import Experiment, timed
 from sightline_experiments.extraction import View
 from sightline_experiments.pamir.evaluation import CorelTestSet
 from sightline_experiments.pamir.kernels import try_kernels
 from sightline_experiments.pamir.methods import METHODS
 from sightline_experiments.pamir.plan import SHEETS, Plan
 from sightline_experiments.pamir.pool import Describer
-from sightline_experiments.pamir.protocol import Split, make_splits, statistics
+from sightline_experiments.pamir.protocol import Scorer, Split, make_splits, statistics
 from sightline_experiments.pamir.results import PamirResults, SplitResult
-from sightline_experiments.pamir.selection import Selection, attempt
+from sightline_experiments.tuning import Settings
 
 
 def run(
@@ -45,7 +46,7 @@ def run(
     splits = make_splits(c, development, plan.seeds, n_train)
     test_set = CorelTestSet(c, test, twice, SHEETS)
     del describer  # and with it the pictures
-    found = PamirResults(
+    results = PamirResults(
         settings=_settings(plan, prints, twice),
         train=[statistics(s.train) for s in splits],
         validation=[statistics(s.validation) for s in splits],
@@ -54,22 +55,19 @@ def run(
         sizes=test_set.sizes(splits),
         notes=list(notes.values()),
     )
-    underway = [
-        _Underway(SplitResult(name, (features,)), Selection(METHODS[name], search))
-        for features, searches in plan.searches.items()
+    experiments = {
+        features: _Experiment(features, test_set, results, progress)
+        for features in plan.features
         if features not in notes
-        for name, search in searches.items()
-    ]
+    }
     # Split by split, since methods share what they see of one.
     for split in splits:
-        for method in underway:
-            method.measure(split, test_set, progress)
-    for method in underway:
-        method.report(found)
-    if plan.kernels is not None:
-        found.kernels = try_kernels(plan.kernels, c, splits[0], compute, cache, progress)
-    _draw_curve(plan, splits[0], found, progress)
-    return found
+        for features, experiment in experiments.items():
+            experiment.run(split, split.number, (features,), plan.searches[features])
+    if plan.kernels is not None and "classic-strict" in plan.features:
+        results.kernels = try_kernels(plan.kernels, c, splits[0], compute, cache, progress)
+    _draw_curve(plan, splits[0], results, progress)
+    return results
 
 
 def _described(
@@ -80,15 +78,15 @@ def _described(
     test: dict[str, View] = {}
     prints: dict[str, str] = {}
     notes: dict[str, str] = {}
-    for features in plan.searches:
+    for features in plan.features:
         try:
-            found = describer.describe(plan.views(features))
+            described = describer.describe(plan.views(features))
         except MissingExtra as e:
             notes[features] = f"The features {features} were left out: {e}"
             continue
-        development |= found.development
-        test |= found.test
-        prints |= found.fingerprints
+        development |= described.development
+        test |= described.test
+        prints |= described.fingerprints
     return development, test, prints, notes
 
 
@@ -104,41 +102,35 @@ def _settings(plan: Plan, prints: dict[str, str], twice: bool) -> dict[str, Json
     }
 
 
-@dataclass(slots=True, eq=False)
-class _Underway:
-    """A method on a set of features: what was chosen and measured of it so far."""
+class _Experiment(Experiment[Split, Scorer, SplitResult]):
+    """One set of features."""
 
-    ran: SplitResult
-    selection: Selection
-    left_out: str = ""
+    def __init__(
+        self, features: str, test_set: CorelTestSet, results: PamirResults, progress: Progress
+    ) -> None:
+        super().__init__(results, progress, features)
+        self.test_set = test_set
 
-    def measure(self, split: Split, test_set: CorelTestSet, progress: Progress) -> None:
-        """Choose settings on a split and measure the choice."""
-        if self.left_out:
-            return
-        progress.start(f"split {split.number}, {self.ran.name}", None)
-        try:
-            best = self.selection.choose(split, progress)
-            self.ran.outcomes.append(test_set.measure(self.ran.name, best.scorer, split))
-            self.selection.forget()
-            self.ran.chosen.append(self.selection.same(best))
-        except MissingExtra as e:
-            self.left_out = f"{self.ran.name} was left out: {e}"
-        finally:
-            progress.finish()
+    def fit(self, method: str, settings: Settings, split: Split) -> tuple[Scorer, float]:
+        """Fit a method to training pictures."""
+        return timed(lambda: METHODS[method].fit(split, settings))
 
-    def report(self, results: PamirResults) -> None:
-        """Add what was measured, or why it was not."""
-        if self.left_out:
-            results.notes.append(self.left_out)
-            return
-        self.ran.trials = self.selection.trials
-        results.methods.append(self.ran)
+    def value(self, method: str, fitted: Scorer, split: Split) -> float:
+        """Return the mean AvgP of validation queries."""
+        return split.value(fitted)
+
+    def details(self, fitted: Scorer) -> Mapping[str, Json]:
+        """Return what fitting found out, such as the number of steps."""
+        return fitted.found
+
+    def measure(self, result: SplitResult, fitted: Scorer, split: Split) -> None:
+        """Add what a method reached on the test queries."""
+        result.outcomes.append(self.test_set.measure(result.name, fitted, split))
 
 
-def _draw_curve(plan: Plan, split: Split, found: PamirResults, progress: Progress) -> None:
+def _draw_curve(plan: Plan, split: Split, results: PamirResults, progress: Progress) -> None:
     """Fit PAMIR to fewer and fewer training pictures, and ask the validation queries."""
-    for ran in found.methods:
+    for ran in results.methods:
         if ran.method != "PAMIR" or not plan.curve:
             continue
         points = []
@@ -146,8 +138,8 @@ def _draw_curve(plan: Plan, split: Split, found: PamirResults, progress: Progres
         for n in plan.curve:
             if n <= len(split.train):
                 smaller = split if n == len(split.train) else split.smaller(n)
-                trial = attempt(METHODS["PAMIR"], smaller, ran.chosen[0].settings)
-                points.append((n, trial.value))
+                scorer = METHODS["PAMIR"].fit(smaller, dict(ran.chosen[0].settings))
+                points.append((n, smaller.value(scorer)))
             progress.advance()
         progress.finish()
-        found.curve[ran.name] = points
+        results.curve[ran.name] = points

@@ -39,7 +39,7 @@ def draw_curves(results: PamirResults, out: Path) -> list[Path]:
     return files
 
 
-def _untrained(found: PamirResults) -> float:
+def _untrained(results: PamirResults) -> float:
     """Return about what a random order gives the validation queries of the first split."""
-    first = found.validation[0]
+    first = results.validation[0]
     return float(untrained_average_precision(first.relevant, first.pictures))

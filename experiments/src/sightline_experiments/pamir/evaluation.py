@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Bools, Ints
 from sightline.measures.many import ManyMeasured, average_precisions
+from sightline.measures.precision_recall import eleven_points, mean_eleven_points
 from sightline_experiments.datasets.corel5k import Corel5K, vocabulary
 from sightline_experiments.one_shot import OneShotTestSet
 from sightline_experiments.pamir.inputs import SomeRows, Views
@@ -131,13 +132,7 @@ class CorelTestSet(OneShotTestSet):
     def _precision(self, order: Ints) -> NDArray[np.float64]:
         """Return the best precision at each of eleven recalls or beyond, the mean of queries."""
         ranked = np.take_along_axis(self._fits(), order, axis=1)
-        found = ranked.cumsum(axis=1)
-        precision = found / np.arange(1, ranked.shape[1] + 1)
-        best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-        recall = found / found[:, -1:]
-        levels = [(recall < level / 10 - 1e-12).sum(axis=1) for level in range(11)]
-        rows = np.arange(len(best))
-        return np.array([best[rows, first].mean() for first in levels])
+        return mean_eleven_points(map(eleven_points, ranked)).precision
 
     def _top(self, order: Ints, n: int = 5) -> dict[str, Shown]:
         place = {word: i for i, word in enumerate(self._words)}

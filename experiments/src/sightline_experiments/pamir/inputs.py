@@ -26,6 +26,7 @@ from sightline.contracts import Json
 from sightline.errors import ParameterError, UsageError
 from sightline.features.local.visterms import idf_of, weighted
 from sightline.similarity.whitening import Whitening
+from sightline.vectors import l2_normalize
 from sightline_experiments.extraction import View
 from sightline_experiments.pamir.terms import is_gaussians
 
@@ -127,12 +128,12 @@ def _weighing(view: View, weighting: str) -> Weigh:
         listed = f"one of {', '.join(SPARSE + DENSE)}"
         raise ParameterError.of("weighting", "a view", listed, weighting)
     if how == "whitened":
-        return Whitening.of(_unit(view))
+        return Whitening.of(l2_normalize(view))
     if how == "unit":
-        return _unit
+        return l2_normalize
     if how == "centred":
-        mean = _unit(view).mean(axis=0)
-        return lambda v: _unit(_unit(v) - mean)
+        mean = l2_normalize(view).mean(axis=0)
+        return lambda v: l2_normalize(l2_normalize(v) - mean)
     if how == "counts":
         return _as_it_is
     idf = np.asarray(idf_of(view), np.float32)
@@ -144,8 +145,3 @@ def _weighing(view: View, weighting: str) -> Weigh:
 
 def _as_it_is(view: View) -> View:
     return view
-
-
-def _unit(view: View) -> View:
-    length = np.sqrt(np.einsum("ij,ij->i", view, view))
-    return np.asarray(view / np.where(length > 0, length, 1)[:, None], np.float32)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from sightline.features.local.color import color_table
 from sightline.similarity.bags import Bags
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.corel5k import Corel5K
+from sightline_experiments.experiment import timed
 from sightline_experiments.extraction import decoded
 from sightline_experiments.pamir.methods import Method, weighted_sum
 from sightline_experiments.pamir.pool import colors_of
 from sightline_experiments.pamir.protocol import Scorer, Split
-from sightline_experiments.pamir.selection import attempt
 from sightline_experiments.pamir.terms import BlockTerms
 
 
@@ -71,11 +71,12 @@ def try_kernels(
         best: KernelTrial | None = None
         for change in plan.grid:
             settings: dict[str, Json] = {**dict(plan.learning), **change}
-            trial = attempt(method, split, settings)
+            scorer, seconds = timed(partial(method.fit, split, settings))
+            value = split.value(scorer)
             progress.advance()
-            if best is None or trial.value > best.avgp:
-                about = {"block": plan.block, "factor": factor, **settings, **trial.scorer.found}
-                best = KernelTrial(kernel, about, trial.value, trial.seconds)
+            if best is None or value > best.avgp:
+                tried = {"block": plan.block, "factor": factor, **settings, **scorer.found}
+                best = KernelTrial(kernel, tried, value, seconds)
         progress.finish()
         found += [best] if best is not None else []
     return found

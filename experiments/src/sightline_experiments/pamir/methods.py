@@ -258,7 +258,7 @@ def fit_trained(split: Split, settings: Settings) -> Scorer:
     view = view_of(settings)
     training, validation = (_sample(part, view) for part in (split.train, split.validation))
     able, _ = selection.trainable_rankers(training, DEFAULT_RANKERS)
-    choice = selection.choose_on(training, validation, able, None, NoProgress())
+    choice = selection.select_on(training, validation, able, None, NoProgress())
     if choice is None:
         raise DataError("The validation pictures ask for no word of the training pictures.")
     fitted = fit(choice.recipe, _together(training, validation))

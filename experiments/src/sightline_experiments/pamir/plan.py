@@ -9,16 +9,16 @@ adds three networks that were trained on ImageNet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from sightline import plugins
 from sightline.contracts import Json
+from sightline.registry import FEATURE_SETS
+from sightline_experiments.experiment import RunPlan
+from sightline_experiments.pamir.inputs import view_of
 from sightline_experiments.pamir.kernels import KernelPlan
-from sightline_experiments.pamir.selection import views_of
-from sightline_experiments.tuning import Search, Stage, tried
+from sightline_experiments.tuning import Search, Stage, tried, without_stages
 
-SEEDS = (0, 1, 2, 3, 4)
 FEATURES = ("classic-strict", "classic", "deep")
 CURVE = (500, 1000, 2000, 4000)
 # The paper writes "building car"; with these words it has the 3 relevant pictures of the paper.
@@ -33,21 +33,36 @@ _KERNELS = KernelPlan((("match", 0.5),), learning=tuple(_PAMIR.items()))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """One run: splits, and for each set of features the methods with their searches."""
+class Plan(RunPlan):
+    """One run.
 
-    seeds: tuple[int, ...]
+    Attributes
+    ----------
+    searches : for each set of features the methods with their hyperparameters.
+    curve : training pictures of the learning curve.
+    kernels : compared on one block size, if `classic-strict` is measured.
+    """
+
     searches: Mapping[str, Mapping[str, Search]]
     curve: tuple[int, ...] = ()
     kernels: KernelPlan | None = None
 
-    def with_splits(self, n: int) -> Plan:
-        """Return the plan with n splits."""
-        return replace(self, seeds=tuple(range(n)))
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each split."""
+        return tuple(range(self.splits))
 
     def views(self, features: str) -> list[str]:
         """Return every view that methods on a set of features may look at, in a fixed order."""
         return sorted({v for search in self.searches[features].values() for v in views_of(search)})
+
+
+def views_of(search: Search) -> set[str]:
+    """Return every view that a search may look at."""
+    changes = [search.start, *(c for s in search.stages for c in s.changes)]
+    views = {str(c["view"]) for c in changes if "view" in c}
+    blocks, sizes = ([c[k] for c in changes if k in c] for k in ("block", "terms"))
+    return views | {view_of({"block": b, "terms": n}) for b in blocks for n in sizes}
 
 
 _C = tried("C", 0.03, 0.3)
@@ -85,7 +100,7 @@ def _strict() -> dict[str, Search]:
 
 
 _MIXED = "b32+64+128_k2000_s1+2"
-_DEEP = " & ".join(name for name in plugins.SETS["best"] if name != "fisher")
+_DEEP = " & ".join(name for name in FEATURE_SETS["best"] if name != "fisher")
 
 
 def _classic() -> dict[str, Search]:
@@ -132,16 +147,15 @@ def _deep() -> dict[str, Search]:
     }
 
 
-def full_plan(features: Iterable[str] = FEATURES) -> Plan:
+def full_plan() -> Plan:
     """Return the run whose figures may be quoted."""
-    made = {"classic-strict": _strict, "classic": _classic, "deep": _deep}
-    searches = {f: made[f]() for f in features}
-    return Plan(SEEDS, searches, CURVE, _KERNELS if "classic-strict" in searches else None)
+    searches = {"classic-strict": _strict(), "classic": _classic(), "deep": _deep()}
+    return Plan(searches, CURVE, _KERNELS, splits=5, features=FEATURES)
 
 
-def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
+def quick_plan() -> Plan:
     """Return a run that shows how it goes: one split, one setting each, few block sizes."""
-    chosen: dict[str, dict[str, Search]] = {
+    searches: dict[str, dict[str, Search]] = {
         "classic-strict": {
             "PAMIR": Search(
                 {"block": 64, "terms": 3000, **_PAMIR}, (tried("block", *QUICK_BLOCKS),)
@@ -151,7 +165,7 @@ def quick_plan(features: Iterable[str] = ("classic-strict",)) -> Plan:
             "CMTT": Search({"block": 256, "terms": 3000, "rank": 50}),
             "CMRM": Search({"block": 128, "terms": 3000, "alpha": 0.5, "beta": 0.1}),
         },
-        "classic": {name: Search(s.start) for name, s in _classic().items()},
-        "deep": {name: Search(s.start) for name, s in _deep().items()},
+        "classic": without_stages(_classic()),
+        "deep": without_stages(_deep()),
     }
-    return Plan(SEEDS[:1], {f: chosen[f] for f in features}, CURVE[1::2])
+    return Plan(searches, CURVE[1::2], features=FEATURES[:1])

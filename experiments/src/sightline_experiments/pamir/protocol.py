@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Floats, Ints
 from sightline.errors import ParameterError
+from sightline.measures.many import average_precisions
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
 from sightline.words.queries import caption_queries
@@ -75,6 +76,11 @@ class Split:
     def of(cls, number: int, train: Part, validation: Part, idf: NDArray[np.float64]) -> Split:
         """Make the query vectors of both parts."""
         return cls(number, train, validation, idf, train.queries(idf), validation.queries(idf))
+
+    def value(self, scorer: Scorer) -> float:
+        """Return the mean AvgP of the validation queries."""
+        scores = scorer(self.validation.views, self.validation_queries)
+        return average_precisions(scores, self.validation_queries).mean_avgp
 
     def smaller(self, n: int) -> Split:
         """Return the split with its first n training pictures; query vectors stay the same."""

@@ -16,7 +16,6 @@ from sightline_experiments.pamir import paper
 from sightline_experiments.pamir.evaluation import Outcome
 from sightline_experiments.pamir.kernels import KernelTrial
 from sightline_experiments.pamir.protocol import Statistics
-from sightline_experiments.pamir.selection import FittedTrial
 from sightline_experiments.tuning import settings_text
 
 MEASURES = ("P10", "BEP", "AvgP")
@@ -26,16 +25,8 @@ PROTOCOL = "4,000 to train, 500 to validate, 500 to test"
 
 
 @dataclass(slots=True, eq=False)
-class SplitResult(MethodResult[FittedTrial]):
-    """A method on one set of features, which is its group.
-
-    Attributes
-    ----------
-    outcomes : list
-        What was measured on the test queries of each split.
-    """
-
-    outcomes: list[Outcome] = field(default_factory=list)
+class SplitResult(MethodResult[Outcome]):
+    """A method on one set of features, which is its group."""
 
     @property
     def features(self) -> str:
@@ -91,6 +82,10 @@ class PamirResults(Results[SplitResult]):
     kernels: list[KernelTrial] = field(default_factory=list)
     curve: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
+    def new(self, method: str, group: tuple[str, ...]) -> SplitResult:
+        """Return an empty result of a method."""
+        return SplitResult(method, group)
+
     def features(self) -> list[str]:
         """Return the sets of features that were measured."""
         return [features for (features,) in self.groups()]
@@ -113,7 +108,7 @@ def figures_of(results: PamirResults) -> Figures:
         "statistics": _statistics(results),
         "ceiling": {"P10": results.ceiling},
         "chosen": {
-            r.name: [dict(t.settings) | t.scorer.found for t in r.chosen] for r in results.methods
+            r.name: [{**t.settings, **t.details} for t in r.chosen] for r in results.methods
         },
     }
     figures = results.figures("pamir", more)
@@ -135,18 +130,18 @@ def figures_of(results: PamirResults) -> Figures:
     return figures
 
 
-def _statistics(found: PamirResults) -> dict[str, Json]:
+def _statistics(results: PamirResults) -> dict[str, Json]:
     return {
-        "train": [asdict(s) for s in found.train],
-        "validation": [asdict(s) for s in found.validation],
-        "test": asdict(found.test),
-        "groups": {name: list[Json](sizes) for name, sizes in found.sizes.items()},
+        "train": [asdict(s) for s in results.train],
+        "validation": [asdict(s) for s in results.validation],
+        "test": asdict(results.test),
+        "groups": {name: list[Json](sizes) for name, sizes in results.sizes.items()},
     }
 
 
-def _test_rows(found: PamirResults, ran: SplitResult) -> list[Figure]:
+def _test_rows(results: PamirResults, ran: SplitResult) -> list[Figure]:
     rows = []
-    for group, measure in product(found.sizes, MEASURES):
+    for group, measure in product(results.sizes, MEASURES):
         means = ran.means(measure, group)
         if not np.isfinite(means).all():
             continue
@@ -154,7 +149,7 @@ def _test_rows(found: PamirResults, ran: SplitResult) -> list[Figure]:
         own = ran.features.startswith("classic")
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), ran.features, PROTOCOL, group,
-                   spread=float(np.std(means)), n=round(float(np.mean(found.sizes[group]))),
+                   spread=float(np.std(means)), n=round(float(np.mean(results.sizes[group]))),
                    paper=settings_text if own else None)
         )  # fmt: skip
     return rows
@@ -178,10 +173,10 @@ def _other_rows(ran: SplitResult) -> list[Figure]:
     return rows
 
 
-def _tests(found: PamirResults) -> list[Compared]:
+def _tests(results: PamirResults) -> list[Compared]:
     tests = []
-    for features in found.features():
-        for (ours, other), measure in product(compared(found.of(features)), MEASURES):
+    for features in results.features():
+        for (ours, other), measure in product(compared(results.of(features)), MEASURES):
             p = compare(ours, other, measure).p
             tests.append(Compared(ours.name, other.name, measure, p))
             pairs = zip(ours.chosen, ours.values(measure), other.values(measure), strict=True)

@@ -61,10 +61,10 @@ def _percent(values: Sequence[float]) -> str:
     return f"{mean:5.2f}" + (f" ± {spread:4.2f}" if len(values) > 1 else "")
 
 
-def _table_1(found: PamirResults) -> Iterator[str]:
+def _table_1(results: PamirResults) -> Iterator[str]:
     yield from _title("I", "Corel5K (mean over splits; paper in brackets)")
     yield f"{'':<24}{'train':>22}{'validation':>16}{'test':>20}"
-    parts = (found.train, found.validation, [found.test])
+    parts = (results.train, results.validation, [results.test])
 
     def row(name: str, of: Callable[[Statistics], float], form: str, *settings_text: str) -> str:
         means = [format(float(np.mean([of(s) for s in part])), form) for part in parts]
@@ -80,10 +80,10 @@ def _table_1(found: PamirResults) -> Iterator[str]:
     )
     yield row("words per query", lambda s: s.words, ".2f", MISSING, MISSING, MISSING)
     yield row("triplets", lambda s: s.triplets, ".3g", f"{paper.TRIPLETS:.3g}", MISSING, MISSING)
-    ceiling = f"{100 * found.ceiling:.1f} % [{100 * paper.CEILING_P10:.1f} %]"
+    ceiling = f"{100 * results.ceiling:.1f} % [{100 * paper.CEILING_P10:.1f} %]"
     yield f"Best possible P10 on the test queries: {ceiling}"
     groups = []
-    for name, sizes in found.sizes.items():
+    for name, sizes in results.sizes.items():
         least, most = min(sizes), max(sizes)
         count = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         theirs = f" [{paper.GROUPS[name]:,}]" if name in paper.GROUPS else ""
@@ -109,12 +109,12 @@ def _table_3(ran: dict[str, SplitResult]) -> Iterator[str]:
         yield f"{block:>6}{n:>20}{100 * avgp:>9.2f}{MISSING:>8}   {view}"
 
 
-def _table_4(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+def _table_4(results: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
     if "PAMIR" not in ran:
         return
     yield from _title("IV", "Kernel for PAMIR, by validation queries of the first split")
     yield f"{'kernel':<22}{'AvgP':>8}{'paper':>8}   settings"
-    trials = [(k.kernel, k.avgp, settings_text(k.settings)) for k in found.kernels]
+    trials = [(k.kernel, k.avgp, settings_text(k.settings)) for k in results.kernels]
     for t in ran["PAMIR"].trials:
         if t.split == ran["PAMIR"].trials[0].split:
             likely = t.settings.get("kernel") == "likelihood"
@@ -128,13 +128,13 @@ def _table_4(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
         yield f"{name:<22}{figures}   {'not tried' if best is None else best[1]}"
 
 
-def _table_5(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+def _table_5(results: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
     if "PAMIR" not in ran:
         return
     yield from _title("V", "PAMIR's aggressiveness c and steps n, against training triplets")
     yield f"{'split':>6}{'c':>8}{'n':>12}{'triplets':>12}{'paper: c':>12}{'n':>12}{'triplets':>12}"
-    for trial, train in zip(ran["PAMIR"].chosen, found.train, strict=True):
-        c, n = trial.settings.get("C", 0.0), trial.scorer.found.get("n_iter", 0)
+    for trial, train in zip(ran["PAMIR"].chosen, results.train, strict=True):
+        c, n = trial.settings.get("C", 0.0), trial.details.get("n_iter", 0)
         theirs = f"{MISSING:>12}{paper.STEPS:>12.3g}{paper.TRIPLETS:>12.3g}"
         yield f"{trial.split:>6}{c:>8}{n:>12.3g}{train.triplets:>12.3g}{theirs}"
 
@@ -144,7 +144,7 @@ def _table_6(ran: dict[str, SplitResult]) -> Iterator[str]:
     for name, r in ran.items():
         yield f"{name:<16} paper: {paper.SETTINGS.get(name, MISSING)}"
         for trial in r.chosen:
-            own = settings_text(trial.settings | trial.scorer.found)
+            own = settings_text({**trial.settings, **trial.details})
             yield f"{'':<16} split {trial.split}: {own}; AvgP {100 * trial.value:.2f}"
 
 
@@ -176,8 +176,8 @@ def _star(ran: dict[str, SplitResult], name: str, measure: str, group: str) -> s
     return "*" if all(better) else " "
 
 
-def _table_9(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
-    yield from _title("IX", f"All {found.test.queries:,} test queries, in per cent")
+def _table_9(results: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+    yield from _title("IX", f"All {results.test.queries:,} test queries, in per cent")
     yield f"{'':<16}" + "".join(f"{m:>15}{'paper':>8}" for m in MEASURES)
     for name, r in ran.items():
         cells = []
@@ -190,10 +190,10 @@ def _table_9(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
 
 
 def _table_groups(
-    found: PamirResults, ran: dict[str, SplitResult], number: str, groups: Sequence[str]
+    results: PamirResults, ran: dict[str, SplitResult], number: str, groups: Sequence[str]
 ) -> Iterator[str]:
     yield from _title(number, "AvgP, in per cent, by kind of query")
-    heads = (f"{g} ({round(float(np.mean(found.sizes[g]))):,})" for g in groups)
+    heads = (f"{g} ({round(float(np.mean(results.sizes[g]))):,})" for g in groups)
     yield f"{'':<16}" + "".join(f"{h:>22}" for h in heads)
     for name, r in ran.items():
         cells = (_percent(r.means("AvgP", g)) + _star(ran, name, "AvgP", g) for g in groups)
@@ -207,9 +207,9 @@ def _table_groups(
         yield f"{'PAMIR over SVM':<16}" + "".join(f"{g:>22}" for g in gains)
 
 
-def _table_12(found: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
+def _table_12(results: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str]:
     for group in ("not in train", "not in train or validation"):
-        sizes = found.sizes[group]
+        sizes = results.sizes[group]
         count = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
         yield from _title(
             "XII", f"Test queries {group}: {count} [601]; the paper's figures are lost"

@@ -8,9 +8,9 @@ describes them; `seeing` is what learners see of a half, `methods` what they do 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline._typing import Doubles
 from sightline.contracts import Compute, Json, Progress
@@ -20,17 +20,17 @@ from sightline.regions.inference import augmented, choose_tags
 from sightline.regions.programme import relax
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.msrc import MSRC
-from sightline_experiments.experiment import Trial
+from sightline_experiments.experiment import Experiment, Trial, timed
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import grown
-from sightline_experiments.regions.halves import DESIGNED_ON, Half, make_halves
+from sightline_experiments.regions.halves import DESIGNED_ON, make_halves
 from sightline_experiments.regions.inputs import RegionInputs, Seen
 from sightline_experiments.regions.methods import Fitted, Learner, inputs
 from sightline_experiments.regions.plan import Plan
 from sightline_experiments.regions.pool import NETWORK, SIZE, Pool
 from sightline_experiments.regions.results import HalfResult, RegionResults, Relaxation
-from sightline_experiments.tuning import Choice, Settings
+from sightline_experiments.tuning import Settings
 
 
 def run(
@@ -40,15 +40,15 @@ def run(
     experiment = _Experiment(c, plan, compute, cache, progress)
     for features in plan.features:
         try:
-            experiment.run(features)
+            experiment.run_halves(features)
         except MissingExtra as e:
-            experiment.found.notes.append(f"{features} was left out: {e}")
-    return experiment.found
+            experiment.run_results.notes.append(f"{features} was left out: {e}")
+    return experiment.run_results
 
 
 def _settings(plan: Plan) -> dict[str, Json]:
     return {
-        "halves": plan.halves,
+        "halves": plan.splits,
         "scenes": plan.scenes,
         "left out": ["void", "horse", "mountain"],
         "settings chosen by": "F of tags on a fifth of the pictures to learn from; scenes and "
@@ -74,70 +74,61 @@ def _settings(plan: Plan) -> dict[str, Json]:
     }
 
 
-class _Experiment:
+class _Experiment(Experiment[Learner, Fitted, HalfResult]):
+    unit = "half"
+
     def __init__(
         self, c: MSRC, plan: Plan, compute: Compute, cache: ArrayCache, progress: Progress
     ) -> None:
-        self.plan, self.progress = plan, progress
-        self.found = RegionResults(_settings(plan), words=c.words)
+        self.run_results = RegionResults(_settings(plan), words=c.words)
+        super().__init__(self.run_results, progress)
+        self.plan = plan
         # A run of fewer halves still knows which pictures nothing was designed on.
-        halves, tests = make_halves(c.scenes, max(plan.halves, DESIGNED_ON))
-        self.halves = halves[: plan.halves]
+        halves, tests = make_halves(c.scenes, max(plan.splits, DESIGNED_ON))
+        self.halves = halves[: plan.splits]
         self.test_set = MSRCTestSet(c, tests)
         pool = Pool(c, compute, cache, progress)
         self.seeing = RegionInputs(c, pool, dict(plan.cuts), plan.reduced)
 
-    def run(self, features: str) -> None:
+    def run_halves(self, features: str) -> None:
         """Measure all methods on one set of features."""
-        ran: dict[str, HalfResult] = {}
-        choices = {name: Choice[Trial](s) for name, s in self.plan.searches[features].items()}
-        left_out: set[str] = set()
         for half in self.halves:
-            seen = self.seeing.seen(features, half)
-            learner = Learner(seen, self.plan.scenes)
-            for name, choice in choices.items():
-                if name in left_out:
-                    continue
-                self.progress.start(f"{features}, half {half.number}: {name}", None)
-                try:
-                    own = ran.setdefault(name, HalfResult(name, (features,)))
-                    fitted = self._chosen(own, choice, learner, half)
-                except MissingExtra as e:
-                    left_out.add(name)
-                    ran.pop(name, None)
-                    self.found.notes.append(f"{name} was left out: {e}")
-                    continue
-                finally:
-                    self.progress.finish()
-                own.outcomes.append(self.test_set.measure(name, features, fitted, seen))
-                if name == paper.LATENT and half.number == 0:
-                    self.found.models[features] = fitted, seen
-                    self.found.relaxation[features] = self._relaxed(fitted, seen)
-                    if not self.found.growth:
-                        self.found.growth = grown(seen, self.plan.scenes)
-        self.found.methods += ran.values()
+            inputs_of_half = self.seeing.seen(features, half)
+            learner = Learner(inputs_of_half, self.plan.scenes)
+            fits = self.run(learner, half.number, (features,), self.plan.searches[features])
+            if half.number == 0 and paper.LATENT in fits:
+                self.run_results.models[features] = fits[paper.LATENT], inputs_of_half
+                self.run_results.relaxation[features] = self._relaxed(
+                    fits[paper.LATENT], inputs_of_half
+                )
+                if not self.run_results.growth:
+                    self.run_results.growth = grown(inputs_of_half, self.plan.scenes)
 
-    def _chosen(
-        self, ran: HalfResult, choice: Choice[Trial], learner: Learner, half: Half
-    ) -> Fitted:
-        """Choose settings on validation pictures, and fit to all that are not for the test."""
+    def fit(self, method: str, settings: Settings, split: Learner) -> tuple[Fitted, float]:
+        """Fit a method to training pictures."""
+        return timed(lambda: split.fit(method, settings, split.seen.half.train))
 
-        def attempt(settings: Settings) -> Trial:
-            began = time.process_time()
-            fitted = learner.fit(ran.method, settings, half.train)
-            seconds = time.process_time() - began
-            value = _worth(learner, fitted, half.validation)
-            trial = Trial(half.number, settings, value, seconds)
-            ran.trials.append(trial)
-            self.progress.advance()
-            return trial
+    def value(self, method: str, fitted: Fitted, split: Learner) -> float:
+        """Return F of tags; of what gives none, how many scenes are those of clustered pictures."""
+        validation = split.seen.half.validation
+        predicted = (fitted.tagger or fitted.say)(split.seen, validation)
+        if predicted.tags is not None:
+            return f_measure(split.seen.tags[validation], predicted.tags).micro
+        assert predicted.scenes is not None
+        return float(np.mean(predicted.scenes == split.pseudo_scenes(validation)))
 
-        best = choice.best(attempt, lambda trial: trial.value, half.number == 0)
-        began = time.process_time()
-        fitted = learner.fit(ran.method, best.settings, half.development)
-        seconds = time.process_time() - began
-        ran.chosen.append(Trial(half.number, best.settings, best.value, seconds))
-        return fitted
+    def refit(
+        self, method: str, trial: Trial, fitted: Fitted, split: Learner
+    ) -> tuple[Trial, Fitted]:
+        """Fit what was chosen to all pictures that are not for the test."""
+        development = split.seen.half.development
+        final, seconds = timed(lambda: split.fit(method, trial.settings, development))
+        return replace(trial, seconds=seconds), final
+
+    def measure(self, result: HalfResult, fitted: Fitted, split: Learner) -> None:
+        """Add what a method reached on the test pictures."""
+        outcome = self.test_set.measure(result.method, result.features, fitted, split.seen)
+        result.outcomes.append(outcome)
 
     def _relaxed(self, fitted: Fitted, seen: Seen) -> Relaxation:
         """Compare exact inference with the relaxation on validation pictures, in every scene."""
@@ -165,12 +156,3 @@ def _timed(problems: list[tuple[Doubles, Doubles]]) -> tuple[float, float, float
     fractional = [relax(a, b).fractional for a, b in problems]
     n = len(problems)
     return float(np.mean(fractional)), (middle - began) / n, (time.process_time() - middle) / n
-
-
-def _worth(learner: Learner, fitted: Fitted, validation: NDArray[np.int64]) -> float:
-    """Return F of tags; of what gives none, how many scenes are those of clustered pictures."""
-    said = (fitted.tagger or fitted.say)(learner.seen, validation)
-    if said.tags is not None:
-        return f_measure(learner.seen.tags[validation], said.tags).micro
-    assert said.scenes is not None
-    return float(np.mean(said.scenes == learner.pseudo_scenes(validation)))

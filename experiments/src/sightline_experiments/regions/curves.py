@@ -41,12 +41,12 @@ def _growth(growth: list[Growth], out: Path) -> list[Path]:
     files = []
     by_pictures = {float(g.pictures): g for g in growth if g.tags == tags}
     by_tags = {float(g.tags): g for g in growth if g.pictures == pictures}
-    for what, found in (("pictures", by_pictures), ("tags", by_tags)):
-        x = sorted(found)
+    for what, growths in (("pictures", by_pictures), ("tags", by_tags)):
+        x = sorted(growths)
         files.append(out / f"growth-{what}.png")
         lines = {
-            "learning, seconds": (x, [found[n].learning for n in x]),
-            "tagging a picture, milliseconds": (x, [1000 * found[n].inference for n in x]),
+            "learning, seconds": (x, [growths[n].learning for n in x]),
+            "tagging a picture, milliseconds": (x, [1000 * growths[n].inference for n in x]),
         }
         draw_lines(files[-1], lines, f"Latent model: time against {what}", (what, "CPU time"))
     return files

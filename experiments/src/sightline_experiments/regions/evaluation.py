@@ -75,26 +75,26 @@ class MSRCTestSet(OneShotTestSet):
         """Return what a fitted method reaches on the test pictures of its half."""
         self.claim(f"{who} ({features})", half=seen.half.number)
         test = self._tests[seen.half.number]
-        said = fitted.say(seen, test)
+        predicted = fitted.say(seen, test)
         tags, scenes = self._c.tags[test], np.asarray(self._c.scenes)[test]
         labels = [seen.labels[p] for p in test]
-        truth = [] if said.regions is None else [self._c.truth(int(p)) for p in test]
-        each = None if said.tags is None else f_of_each(tags, said.tags)
+        truth = [] if predicted.regions is None else [self._c.truth(int(p)) for p in test]
+        each = None if predicted.tags is None else f_of_each(tags, predicted.tags)
         shown = []
-        if said.regions is not None and said.tags is not None:
+        if predicted.regions is not None and predicted.tags is not None:
             for i in np.linspace(0, len(test) - 1, min(N_SHOWN, len(test))).astype(int):
                 shown.append(
                     Shown(
-                        int(test[i]), self._named(tags[i]), self._named(said.tags[i]),
-                        said.regions[i][labels[i]], truth[i],
+                        int(test[i]), self._named(tags[i]), self._named(predicted.tags[i]),
+                        predicted.regions[i][labels[i]], truth[i],
                     )
                 )  # fmt: skip
-        measures = judged(said, tags, scenes, labels, truth)
+        measures = judged(predicted, tags, scenes, labels, truth)
         if seen.half.number >= DESIGNED_ON:
             return Outcome(measures, each, shown, len(test))
         at = np.flatnonzero(np.isin(test, self._clean))
         parts = ([labels[i] for i in at], [truth[i] for i in at] if truth else [])
-        clean = judged(said.only(at), tags[at], scenes[at], *parts) if len(at) else {}
+        clean = judged(predicted.only(at), tags[at], scenes[at], *parts) if len(at) else {}
         return Outcome(measures, each, shown, len(test), clean, len(at))
 
     def _named(self, tags: NDArray[np.bool_]) -> tuple[str, ...]:

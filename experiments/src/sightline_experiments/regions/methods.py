@@ -1,4 +1,4 @@
-"""The methods: the latent model, the paper's rivals, and ridge on whole pictures.
+"""The methods: the latent model, the paper's baselines, and ridge on whole pictures.
 
     latent model                  `regions.scored.ScoredRegionModel`, on what ridge says of regions
     latent model, plain           `regions.model.RegionModel`, scenes latent, as in the paper
@@ -12,7 +12,7 @@
 Of SVMs and of ridge a tag is given where its score is above a threshold that validation chooses. A
 picture's row is how often each codeword occurs, as in the paper, or (`rows: shares`) the share of
 regions and the share of the area that has it. The latent model sees these shares by a chi-squared
-kernel (`regions.kernel_rows`); "SVM, chi2" and "pseudo-label + SVM, chi2" are the rivals on the
+kernel (`regions.kernel_rows`); "SVM, chi2" and "pseudo-label + SVM, chi2" are the baselines on the
 same rows.
 """
 

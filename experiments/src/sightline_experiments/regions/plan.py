@@ -7,46 +7,35 @@ from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
 from sightline.regions.segment import Segmenter
+from sightline_experiments.experiment import RunPlan
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.methods import CHI2
-from sightline_experiments.tuning import Search, tried
+from sightline_experiments.tuning import Search, tried, without_stages
 
 FEATURES = ("classic", "deep")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunPlan):
     """One run.
 
     Attributes
     ----------
-    halves : how many ways to share the pictures out.
     scenes : that every method tells apart.
     cuts : how pictures are cut, by features.
     reduced : numbers that vectors of the network are reduced to.
     searches : the settings to try, for each method, by features.
-    features : of `FEATURES`.
     relaxed : pictures of the first half whose inference is compared with the relaxation.
     """
 
-    halves: int
     scenes: int
     cuts: Mapping[str, Segmenter]
     reduced: int
     searches: Mapping[str, Mapping[str, Search]]
-    features: tuple[str, ...]
     relaxed: int
 
-    def with_halves(self, n: int) -> Plan:
-        """Return the plan with n halves."""
-        return replace(self, halves=n)
 
-    def with_features(self, features: tuple[str, ...]) -> Plan:
-        """Return the plan with other features."""
-        return replace(self, features=features)
-
-
-def _rivals(features: str) -> dict[str, Search]:
+def _baselines(features: str) -> dict[str, Search]:
     C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0), (-0.7, -0.5, -0.3, -0.15, 0.15)
     # Of codewords also the rows that the latent model sees of whole pictures.
     rows = (tried("rows", "shares"),) if features == "classic" else ()
@@ -93,11 +82,11 @@ def _latent(features: str) -> dict[str, Search]:
 def full_plan() -> Plan:
     """Return the run whose figures may be quoted."""
     return Plan(
-        halves=5,
+        splits=5,
         scenes=20,
         cuts={"classic": Segmenter(), "deep": Segmenter(scale=100.0, smallest=0.005)},
         reduced=256,
-        searches={f: {**_latent(f), **_rivals(f)} for f in FEATURES},
+        searches={f: {**_latent(f), **_baselines(f)} for f in FEATURES},
         features=FEATURES,
         relaxed=40,
     )
@@ -106,10 +95,9 @@ def full_plan() -> Plan:
 def quick_plan() -> Plan:
     """Return a run that shows how it goes: one half and one setting each."""
     full = full_plan()
-    start = {
-        f: {m: Search(s.start) for m, s in methods.items()} for f, methods in full.searches.items()
+    few: dict[str, Json] = {"max_iterations": 30}
+    searches = {
+        features: without_stages(methods, {paper.LATENT: few, paper.PLAIN: few})
+        for features, methods in full.searches.items()
     }
-    for methods in start.values():
-        for name in {paper.LATENT, paper.PLAIN} & set(methods):
-            methods[name] = Search({**methods[name].start, "max_iterations": 30})
-    return replace(full, halves=1, searches=start, relaxed=20)
+    return replace(full, splits=1, searches=searches, relaxed=20)

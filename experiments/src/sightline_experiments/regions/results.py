@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sightline.measures.figures import Compared, Figure, Figures
 from sightline.measures.significance import PairedTest, wilcoxon
-from sightline_experiments.experiment import MethodResult, Results, Trial
+from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Outcome
 from sightline_experiments.regions.inputs import Seen
@@ -25,16 +25,8 @@ _PAPER = {judging.F: paper.F, judging.NMI: paper.NMI}
 
 
 @dataclass(slots=True, eq=False)
-class HalfResult(MethodResult[Trial]):
-    """A method on one set of features, which is its group.
-
-    Attributes
-    ----------
-    outcomes : list
-        What was measured on the test pictures of each half.
-    """
-
-    outcomes: list[Outcome] = field(default_factory=list)
+class HalfResult(MethodResult[Outcome]):
+    """A method on one set of features, which is its group."""
 
     @property
     def features(self) -> str:
@@ -109,6 +101,10 @@ class RegionResults(Results[HalfResult]):
     models: dict[str, tuple[Fitted, Seen]] = field(default_factory=dict)
     growth: list[Growth] = field(default_factory=list)
 
+    def new(self, method: str, group: tuple[str, ...]) -> HalfResult:
+        """Return an empty result of a method."""
+        return HalfResult(method, group)
+
     def features(self) -> list[str]:
         """Return the sets of features that were measured."""
         return [features for (features,) in self.groups()]
@@ -170,8 +166,7 @@ def _rows(ran: HalfResult) -> list[Figure]:
                 for t, v in zip(ran.chosen, values, strict=True)
             ]  # fmt: skip
     rows += _clean_rows(ran)
-    seconds = float(np.mean([t.seconds for t in ran.chosen]))
-    rows.append(Figure(ran.method, "seconds", seconds, ran.features, protocol, at="learning",
+    rows.append(Figure(ran.method, "seconds", ran.seconds(), ran.features, protocol, at="learning",
                        direction=DIRECTION))  # fmt: skip
     rows += [
         Figure(ran.method, _CHOSEN_BY.get(ran.method, judging.F), t.value, ran.features,

@@ -50,8 +50,8 @@ def draw_sheets(c: MSRC, results: RegionResults, compute: Compute, out: Path) ->
     return files
 
 
-def _of_model(found: RegionResults, features: str, out: Path) -> list[Path]:
-    fitted, seen = found.models[features]
+def _of_model(results: RegionResults, features: str, out: Path) -> list[Path]:
+    fitted, seen = results.models[features]
     model = fitted.model
     if model is None:
         return []
@@ -59,14 +59,14 @@ def _of_model(found: RegionResults, features: str, out: Path) -> list[Path]:
     files = [out / f"figure3-{features}.png"]
     gains = gamma[:, :, 1] - gamma[:, :, 0]
     # All share a large constant that weighs against what regions and pictures say.
-    words_of_scenes(gains - gains.mean(), found.words).save(files[0], "PNG")
+    words_of_scenes(gains - gains.mean(), results.words).save(files[0], "PNG")
     if seen.words is not None:
         place = KINDS.index("place")
         begin = sum(seen.words.sizes[:place])
         alpha = model.ridge_.regions.weights[begin : begin + seen.words.sizes[place]]
         masks = [seen.words.mask(int(w)) for w in alpha.argmax(axis=0)]
         files.append(out / f"figure4-{features}.png")
-        masks_of_words(masks, found.words).save(files[1], "PNG")
+        masks_of_words(masks, results.words).save(files[1], "PNG")
     return files
 
 
@@ -99,8 +99,8 @@ def overlay(rgb: RGB, painted: Ints, colors: Sequence[Color]) -> RGB:
     for word in np.unique(painted[painted >= 0]):
         at = painted == word
         out[at] = (1 - _COVER) * grey[at] + _COVER * np.array(colors[int(word)])
-    found: RGB = np.clip(out, 0, 255).astype(np.uint8)
-    return found
+    painted_rgb: RGB = np.clip(out, 0, 255).astype(np.uint8)
+    return painted_rgb
 
 
 def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[str]) -> Image.Image:

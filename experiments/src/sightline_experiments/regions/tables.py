@@ -55,11 +55,9 @@ def _table(features: str, ran: dict[str, HalfResult]) -> Iterator[str]:
     for name, r in ran.items():
         cells = "".join(f"{mean_and_std(r.values(m), 3):>19}" for m in judging.MEASURES)
         theirs = f"{fraction(paper.F.get(name))} / {fraction(paper.NMI.get(name))}"
-        seconds = np.mean([t.seconds for t in r.chosen])
-        yield (
-            f"{name:<28}{cells}{theirs if features == 'classic' else MISSING:>16}{seconds:>10.1f}"
-            f"  {settings_text(r.chosen[0].settings)}"
-        )
+        shown = theirs if features == "classic" else MISSING
+        settings = settings_text(r.chosen[0].settings)
+        yield f"{name:<28}{cells}{shown:>16}{r.seconds():>10.1f}  {settings}"
 
 
 def _clean(ran: dict[str, HalfResult]) -> Iterator[str]:
@@ -73,7 +71,7 @@ def _clean(ran: dict[str, HalfResult]) -> Iterator[str]:
 
 
 def _margins(ran: dict[str, HalfResult]) -> Iterator[str]:
-    """Yield how far ahead of each rival the latent model is, beside the paper's margins."""
+    """Yield how far ahead of each baseline the latent model is, beside the paper's margins."""
     for measure, theirs in ((judging.F, paper.F), (judging.NMI, paper.NMI)):
         mine = ran[paper.LATENT].values(measure) if paper.LATENT in ran else []
         for name, r in ran.items():

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import text_of
 from sightline.cli.dialogue.answers import HELP, TypedAnswer, read_answer
 from sightline.cli.dialogue.terminal import Way, drawn
-from sightline.cli.filters import full_path, not_learned_json, say_missing, say_not_learned
+from sightline.cli.filters import (
+    full_path,
+    hit_json,
+    not_learned_json,
+    say_missing,
+    say_not_learned,
+)
 from sightline.errors import SightlineError, UsageError
 from sightline.records import Hit, shown
 
@@ -183,7 +188,7 @@ class Dialogue:
         last = self.turns[-1] if self.turns else None
         if last is not None and last.skip:
             self.skipped -= last.pictures
-            _say(self.c, "took back the skip of", sorted(last.pictures))
+            _say(self.c, "undid the skip of", sorted(last.pictures))
             # Pictures skipped before these hits were ranked are not among them.
             fresh = last.pictures <= {h.picture for h in ranking}
         else:
@@ -224,7 +229,7 @@ class Dialogue:
             click.echo(
                 f"round {ranking.round}: {fit} fit, {len(judged) - fit} do not. Of pairs of both "
                 f"{ranking.before:.0%} were in order, now {ranking.after:.0%}; "
-                f"{1 - ranking.share:.0%} of the ranking is learnt.",
+                f"{1 - ranking.share:.0%} of the ranking is by your judgements.",
                 err=True,
             )
         for text in ranking.said:
@@ -246,7 +251,7 @@ class Dialogue:
 
 def undo_last(c: Collection, session: Session) -> None:
     """Undo the last judgements, and print them."""
-    _say(c, "took back what was said of", list(session.undo()))
+    _say(c, "undid the judgement of", list(session.undo()))
 
 
 def _say(c: Collection, what: str, pictures: list[int]) -> None:
@@ -261,10 +266,15 @@ def _as_json(
     c: Collection, session: Session, ranking: SessionRanking, judged: dict[int, bool]
 ) -> dict[str, object]:
     fit = sum(judged.values())
+    examples = [p if isinstance(p, int) else os.fsdecode(p) for p in session.start.like]
     return {
         "session": session.id,
         "query": session.start.query,
-        "like": [p if isinstance(p, int) else os.fsdecode(p) for p in session.start.like],
+        "examples": examples,
+        "positive": fit,
+        "negative": len(judged) - fit,
+        # The same by their names of earlier releases.
+        "like": examples,
         "version": ranking.version,
         "round": ranking.round,
         "relevant": fit,
@@ -277,12 +287,9 @@ def _as_json(
         "hits": [
             {
                 "hit": i,
-                "picture": h.picture,
-                "path": text_of(full_path(c, h.path)),
-                "score": h.score,
-                "tagged": h.tagged,
-                "learnt": h.learned,
+                **hit_json(c, h),
                 "judged": judged.get(h.picture),
+                "suspected_mislabel": h.picture in ranking.suspected_mislabels,
                 "slip": h.picture in ranking.suspected_mislabels,
             }
             for i, h in enumerate(ranking.hits, 1)

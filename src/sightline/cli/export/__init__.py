@@ -8,15 +8,38 @@ import click
 
 from sightline.cli import engine
 from sightline.cli.common import common_options, open_collection, print_json, wait_option
-from sightline.cli.export.output import as_plain, ask, show_report
+from sightline.cli.export.output import ask, show_report
 from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError
+from sightline.registry import EXPORT_FORMATS
 
 _KINDS = click.Choice(["accepted", "carried", "proposed"])
 
 
-@click.command()
-@click.argument("form", metavar="csv|json|coco|xmp")
+class FormatArgument(click.Argument):
+    """An argument that names an export format; engines are what older releases had there."""
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        """Return the formats as they are shown in a usage line."""
+        return "|".join(EXPORT_FORMATS)
+
+
+class ExportCommand(click.Command):
+    """A command whose help ends with the export formats."""
+
+    @property
+    def listing(self) -> list[tuple[str, str]]:
+        """The formats, each with what it is."""
+        return [(name, entry.about) for name, entry in EXPORT_FORMATS.items()]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the formats after the options."""
+        with formatter.section("Formats"):
+            formatter.write_dl(self.listing)
+
+
+@click.command(cls=ExportCommand)
+@click.argument("form", cls=FormatArgument)
 @click.argument("target", required=False, type=click.Path())
 @click.option(
     "--only", multiple=True, type=_KINDS, help="Only words of this kind; may be repeated."
@@ -88,7 +111,7 @@ def export(
             filters=filters_of(untagged=untagged, **given),
         )
     if as_json:
-        print_json(as_plain(report))
+        print_json(report.to_dict())
     else:
         show_report(report)
     return int(strict and bool(report.left))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import counted, text_of
+from sightline.cli.common import counted
 from sightline.records import shown
 
 if TYPE_CHECKING:
@@ -82,20 +82,3 @@ def _files(report: ExportReport) -> str:
     more += [counted(report.captions, "caption")] * bool(report.captions)
     more += [f"{report.completed} to more keyword lists"] * bool(report.completed)
     return f"{' and '.join(added)} ({', '.join(more)})"
-
-
-def as_plain(report: ExportReport) -> dict[str, object]:
-    """Return the report, for JSON."""
-    return {
-        "format": report.form, "target": None if report.place is None else str(report.place),
-        "pictures": report.pictures, "words": report.words, "kinds": dict(report.kinds),
-        "completed": report.completed, "captions": report.captions, "regions": report.regions,
-        "new": report.new, "changed": report.changed, "written": report.written,
-        "dry_run": report.dry_run,
-        "files": [
-            {"path": text_of(s.path), "new": s.before is None, "words": list(s.words),
-             "completed": list(s.completed)}
-            for s in report.sidecars
-        ],
-        "left": [{"path": text_of(x.path), "reason": x.reason} for x in report.left],
-    }  # fmt: skip

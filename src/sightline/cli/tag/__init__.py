@@ -37,7 +37,9 @@ _HEADER = (
     "--precision", type=float, default=0.9, show_default=True,
     help="The required precision of suggested words.",
 )  # fmt: skip
-@click.option("-t", "--top", type=int, help="Suggestions to show, most confident first.")
+@click.option(
+    "-k", "-t", "--top", "top", type=int, help="Suggestions to show, most confident first."
+)
 @click.option("--no-removals", is_flag=True, help="Do not suggest words to remove.")
 @click.option("--review", is_flag=True, help="Ask for each suggestion whether it is right.")
 @click.option("--no-thumbnails", is_flag=True, help="With --review: show only paths.")

@@ -1,8 +1,7 @@
-"""`sightline train regions`: learn the regions of words."""
+"""`sightline train regions`: train the model of regions of words."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -30,8 +29,7 @@ def train_regions(
             progress=ProgressBar(),
         )  # fmt: skip
     if as_json:
-        proof, seconds = report.proof.to_dict(), round(report.seconds, 3)
-        print_json({**asdict(report), "proof": proof, "seconds": seconds})
+        print_json(report.to_dict())
     else:
         show_report(report)
     return 0
@@ -39,14 +37,16 @@ def train_regions(
 
 def show_report(r: RegionReport) -> None:
     """Print the training data and the quality on held-out pictures."""
-    kind = r.feature.rpartition("-")[0]
+    from sightline.vectors import Fingerprint
+
+    kind = Fingerprint.parse(r.feature).name
     words, scenes = counted(r.words, "word"), counted(r.scenes, "scene")
-    click.echo(f"Learnt {words} from {r.pictures} pictures by {kind}, {scenes}")
+    click.echo(f"Trained regions of {words} on {r.pictures} pictures with {kind}, {scenes}")
     for n, what in (
-        (r.without_regions, "pictures with words are not cut into regions and were left out"),
-        (r.left_out, "pictures with words were left out, to learn in bounded time"),
+        (r.without_regions, "pictures with words have no regions and were left out"),
+        (r.left_out, "pictures with words were left out, to bound the training time"),
         (r.rare, "words are on fewer than three pictures and were left out"),
-        (r.frequent, "less frequent words were left out, to learn in bounded time"),
+        (r.frequent, "less frequent words were left out, to bound the training time"),
         (r.dropped, "times a picture had more words than regions; its rarest were left out"),
     ):
         if n:
@@ -63,11 +63,11 @@ def show_report(r: RegionReport) -> None:
         )
     given, right = p.extra["given"], p.extra["right"]
     share = f", {right} of {given} right on held-out pictures" if given else ""
-    click.echo(f"{r.sure} of {r.words} words can be proposed with nine in ten right{share}")
+    click.echo(f"{r.sure} of {r.words} words can be suggested with nine in ten right{share}")
     if r.unproven:
-        click.echo("Unproven: too few held-out pictures to tell.")
+        click.echo("Unproven: too few held-out pictures to measure it.")
     if r.forced:
-        click.echo("Published although it is worse, as --force asks.")
+        click.echo("Published because of --force, although it is worse.")
     click.echo(
         f"Published as version {r.version} in {r.seconds:.1f} s. Next: sightline tag"
         if r.version

@@ -32,7 +32,7 @@ def say_unknown(localized: LocalizedHits) -> None:
     """Report words that were not learned, and hits without regions."""
     if localized.unknown:
         names = ", ".join(repr(w) for w in localized.unknown)
-        click.echo(f"Where {names} lies was not learnt.", err=True)
+        click.echo(f"The region model has not learned {names}.", err=True)
     # If no word was learned, all hits have this problem.
     placed = any(h.words for h in localized.hits)
     for h in localized.hits:

@@ -1,15 +1,15 @@
-"""What clicks teach: pictures that fit a query as well as most others that were shown for it.
+"""Labels from clicks: pictures that fit a query as well as most others that were shown for it.
 
-Clicks become grades (`solvers.clicks`), the probability that a picture fits once somebody looks at
-it, less one standard error: a single click is no proof, wherever it was. For learning by words, a
-picture fits if its grade is not far below the best of its query; then it counts as if it had been
-judged to fit. That it was not clicked takes no word from a picture: its owner's words are worth
-more.
+Clicks become grades (`solvers.clicks`): the probability that a picture fits once somebody has
+examined it, less one standard error, so that a single click proves nothing at any rank. For
+learning from words, a picture fits if its grade is not far below the best of its query; then it
+counts as if it had been judged to fit. That a picture was not clicked removes no word from it: its
+owner's words are worth more.
 
-Nobody checked these clicks, so what one import can move is bounded: a (query, picture) counts up
+Nobody checked these clicks, so what one import can change is bounded: a (query, picture) counts up
 to 20 exposures of an import; an import gives pictures at most a tenth as many words as they carry
-(20 in a small collection), and no word to more pictures than carry it (20 for a rare one). What
-fits best is taken first.
+(20 in a small collection), and no word to more pictures than carry it (20 for a rare one). The
+best fits count first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
-# Exposures without a click that every picture is given, so that one lucky click is no proof.
+# Exposures without a click that are added to every picture, against single lucky clicks.
 _DOUBT = 1.0
 _LEAST_GRADE = 0.1
 _SHARE_OF_BEST = 0.5
@@ -44,14 +44,14 @@ Words = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class FromClicks:
-    """What clicks say.
+    """Judgements from clicks.
 
     Attributes
     ----------
     judgements : tuple of Judgement
         Which pictures fit which queries, with their grades.
     lists, imports : int
-        What they come from.
+        How many impressions and imports they come from.
     capped : int
         Judgements that were left out because one import may not move more.
     """
@@ -63,7 +63,7 @@ class FromClicks:
 
 
 class _Fit(NamedTuple):
-    """A picture that fits a query; `session` is the import that says most of it."""
+    """A picture that fits a query; `session` is the import that contributes most."""
 
     grade: float
     query: str
@@ -75,7 +75,7 @@ class _Fit(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """What all imports together say of a picture for a query."""
+    """The sums over all imports for a picture and a query."""
 
     clicks: int = 0
     worth: float = 0.0
@@ -85,7 +85,7 @@ class _Sum:
 
     @property
     def grade(self) -> float:
-        """The probability that it fits, at the lower end of what the clicks allow."""
+        """The probability that it fits, less its standard error."""
         least = self.worth - math.sqrt(self.squared_error)
         # With a single click both are equal, but for rounding.
         return min(max(least, 0.0) / (self.exposure + _DOUBT), 1.0) if self.clicks > 1 else 0.0
@@ -94,17 +94,17 @@ class _Sum:
 def known_judgements(
     log: EventLog, snapshot: Snapshot, session_cap: int | None = None
 ) -> tuple[list[Judgement], FromClicks]:
-    """Return all that is known of which picture fits which query, and what of it is by clicks.
+    """Return all judgements of pictures for queries, and which of them come from clicks.
 
-    Clicks come first, so that what somebody said with care has the last word. `session_cap` is how
-    many pictures one session of judging may speak of.
+    Clicks come first, so that judgements override them. `session_cap` limits the number of pictures
+    that count of one session.
     """
-    found = from_clicks(distinct_impressions(log), snapshot)
-    return [*found.judgements, *log.judgements(session_cap)], found
+    clicks = from_clicks(distinct_impressions(log), snapshot)
+    return [*clicks.judgements, *log.judgements(session_cap)], clicks
 
 
 def from_clicks(lists: Sequence[ClickedList], snapshot: Snapshot) -> FromClicks:
-    """Return what lists with clicks say of pictures that are still there."""
+    """Return judgements from impressions with clicks, of pictures that still exist."""
     if not lists:
         return FromClicks()
     pictures, terms = carried(snapshot)
@@ -112,7 +112,7 @@ def from_clicks(lists: Sequence[ClickedList], snapshot: Snapshot) -> FromClicks:
     sums, queries = _summed(lists, live)
     fits = sorted(_fits(sums, queries), key=lambda f: (-f.grade, f.query, f.picture))
     cap = _Cap(zip(pictures.tolist(), terms.tolist(), strict=True))
-    kept = [f for f in fits if cap.lets(f)]
+    kept = [f for f in fits if cap.admits(f)]
     judgements = tuple(Judgement(f.query, f.picture, f.grade, SOURCE, f.seq) for f in kept)
     return FromClicks(
         judgements, len(lists), len({x.session for x in lists}), len(fits) - len(kept)
@@ -122,7 +122,7 @@ def from_clicks(lists: Sequence[ClickedList], snapshot: Snapshot) -> FromClicks:
 def _summed(
     lists: Sequence[ClickedList], live: frozenset[int]
 ) -> tuple[dict[tuple[Words, int], _Sum], dict[Words, tuple[str, int]]]:
-    """Return what is said of each picture for each set of words, and one spelling of the set."""
+    """Return the sums for each set of words and picture, and one spelling of each set."""
     by_session: dict[str, list[ClickedList]] = defaultdict(list)
     queries: dict[Words, tuple[str, int]] = {}
     words: dict[str, Words] = {}
@@ -134,19 +134,20 @@ def _summed(
     numbers = {w: i for i, w in enumerate(queries)}
     sets = list(numbers)
     sums: dict[tuple[Words, int], _Sum] = defaultdict(_Sum)
-    for session, mine in sorted(by_session.items()):
-        rows = shown((numbers[words[x.query]], x.pictures, x.ranks, x.clicked) for x in mine)
-        eta = np.array([x.eta for x in mine])[rows.list]
+    for session, impressions in sorted(by_session.items()):
+        rows = shown((numbers[words[x.query]], x.pictures, x.ranks, x.clicked) for x in impressions)
+        eta = np.array([x.eta for x in impressions])[rows.list]
         r = relevance(rows, eta, FLOOR, MOST_EXPOSURE)
-        said = (r.query, r.picture, r.clicks, r.worth, r.error, r.exposure)
-        for q, p, clicks, worth, error, exposure in zip(*(a.tolist() for a in said), strict=True):
+        columns = (r.query, r.picture, r.clicks, r.worth, r.error, r.exposure)
+        grades = zip(*(a.tolist() for a in columns), strict=True)
+        for q, p, clicks, worth, error, exposure in grades:
             if p in live:
-                of = sums[sets[q], p]
-                of.clicks += clicks
-                of.worth += worth
-                of.squared_error += error * error
-                of.exposure += exposure
-                of.session = max(of.session, (worth, session))
+                total = sums[sets[q], p]
+                total.clicks += clicks
+                total.worth += worth
+                total.squared_error += error * error
+                total.exposure += exposure
+                total.session = max(total.session, (worth, session))
     return sums, queries
 
 
@@ -155,18 +156,18 @@ def _fits(
 ) -> Iterable[_Fit]:
     """Yield the pictures that were clicked and fit nearly as well as the best of their query."""
     best: dict[Words, float] = defaultdict(float)
-    for (words, _), of in sums.items():
-        best[words] = max(best[words], of.grade)
-    for (words, picture), of in sums.items():
+    for (words, _), total in sums.items():
+        best[words] = max(best[words], total.grade)
+    for (words, picture), total in sums.items():
         least = max(_LEAST_GRADE, _SHARE_OF_BEST * best[words])
-        if of.clicks and of.grade >= least:
+        if total.clicks and total.grade >= least:
             query, seq = queries[words]
-            yield _Fit(of.grade, query, words, picture, of.session[1], seq)
+            yield _Fit(total.grade, query, words, picture, total.session[1], seq)
 
 
 @dataclass(slots=True)
 class _Cap:
-    """Says how much more an import may add to what pictures carry."""
+    """Limits how many words an import may add to pictures."""
 
     pairs: Iterable[tuple[int, int]]
     carried: set[tuple[int, int]] = field(default_factory=set)
@@ -178,8 +179,8 @@ class _Cap:
         self.carried = set(self.pairs)
         self.carriers = Counter(w for _, w in self.carried)
 
-    def lets(self, fit: _Fit) -> bool:
-        """Say whether a picture may be given the words, and count it if so."""
+    def admits(self, fit: _Fit) -> bool:
+        """Return whether a picture may get the words, and count it if so."""
         new = [w for w in fit.words if (fit.picture, w) not in self.carried]
         most = max(_FEW, int(_SHARE_OF_CARRIED * len(self.carried)))
         full = self.added[fit.session] + len(new) > most or any(

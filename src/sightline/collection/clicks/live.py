@@ -1,8 +1,8 @@
-"""Rankings that a program sends when it shows them, and clicks on them that come later.
+"""Impressions that a program sends when it shows a ranking, and clicks on them that come later.
 
-A ranking is written when it comes, clicked or not, in a session named after the id that its sender
-gave it. So whoever cites the id finds the list in the log, whichever process wrote it and when, and
-one ranking can be reverted. Sent again, or read from a file, it is the same list and counts once.
+An impression is written when it comes, clicked or not, in a session named after the id that its
+sender gave it. So whoever cites the id finds it in the log, whichever process wrote it and when,
+and one impression can be reverted. Sent again, or read from a file, it is the same and counts once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LiveClick:
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """What became of it: rankings that are new, those with new clicks, and ids of none.
+    """How many rankings are new, how many have new clicks, and which ids name none.
 
     If any id is `unknown`, nothing was written.
     """
@@ -56,7 +56,7 @@ class LiveReport:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A list that should stand in the log, in a session."""
+    """An impression that the log should have, in a session."""
 
     id: str
     list: ResolvedImpression
@@ -69,7 +69,7 @@ def record_events(
 ) -> LiveReport:
     """Write rankings and clicks; they are on the disk when this returns.
 
-    Clicks on what a ranking did not show are passed over, and so are pictures that are not here.
+    Clicks on pictures that a ranking did not show are ignored, and so are unknown pictures.
 
     Raises
     ------
@@ -77,37 +77,37 @@ def record_events(
         A ranking asks for no word, or shows no picture of the collection.
     """
     with home.reader() as reader:
-        here = frozenset(reader.catalogue.facts({p for r in rankings for p in r.pictures}))
-    of: dict[str, set[int]] = defaultdict(set)
+        present = frozenset(reader.catalogue.facts({p for r in rankings for p in r.pictures}))
+    clicked: dict[str, set[int]] = defaultdict(set)
     for c in clicks:
-        of[c.ranking].add(c.picture)
+        clicked[c.ranking].add(c.picture)
     with Judging(home) as judging:
         reverted = judging.log.reverted()
         new: dict[str, ResolvedImpression] = {}
         for r in rankings:
-            new.setdefault(r.id, _clicked(_list(r, here), of[r.id]))
+            new.setdefault(r.id, _clicked(_list(r, present), clicked[r.id]))
         rows = shown((i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values()))
         eta = estimate_bias(rows).eta
         wanted = [_Batch(name, x, eta, _session(name, reverted)) for name, x in new.items()]
         unknown = []
-        for name in of.keys() - new.keys():
+        for name in clicked.keys() - new.keys():
             known = _in_log(name, judging.log, reverted)
             if known is None:
                 unknown.append(name)
             else:
-                wanted.append(replace(known, list=_clicked(known.list, of[name])))
+                wanted.append(replace(known, list=_clicked(known.list, clicked[name])))
         if unknown:
             return LiveReport(unknown=tuple(sorted(unknown)))
         return _written(wanted, judging, reverted)
 
 
-def _list(r: LiveRanking, here: frozenset[int]) -> ResolvedImpression:
+def _list(r: LiveRanking, present: frozenset[int]) -> ResolvedImpression:
     """Return a ranking as the log has lists; a picture that is not here leaves its place empty."""
     query = words_of(r.query)
     if not query:
         raise DataError(f"The ranking {r.id!r:.60} asks for no word. Send what was typed.")
     pictures = tuple(dict.fromkeys(r.pictures))
-    at = {p: r.pictures.index(p) + 1 for p in pictures if p in here}
+    at = {p: r.pictures.index(p) + 1 for p in pictures if p in present}
     if not at:
         raise DataError(f"The ranking {r.id!r:.60} shows no picture of this collection.")
     key = list_key(metarank.NAME, r.id, r.query, [str(p) for p in pictures])

@@ -1,9 +1,9 @@
-"""Taking a click log in: its lists become events, each once, under a session for each file.
+"""Import of a click log: each impression becomes an event, once, in a session for each file.
 
-What is kept are the facts, which pictures were shown where and which were clicked, with how fast
-looking fades down the list (eta). What they are worth is worked out whenever something is learnt.
-A list that was taken in before, from any file, is not taken in again unless its session was
-reverted since, or it has more clicks now (`standing`).
+The log keeps the facts: which pictures were shown at which rank, which were clicked, and the
+strength of position bias (eta). Grades are computed from them whenever something is learned. An
+impression that was imported before, from any file, is not imported again unless its session was
+reverted since, or it has more clicks now (`deduplication`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sightline import records
 from sightline.collection.clicks.deduplication import SOURCE, known_clicks
-from sightline.collection.clicks.names import Names
 from sightline.contracts import Json, Progress
 from sightline.errors import DataError, Interrupted, ParameterError, QueryError
 from sightline.exchange.clicklogs import ClickLog, read_clicks
 from sightline.exchange.impressions import Impression
+from sightline.pictures.tables import inside_of, roots_of
 from sightline.solvers.clicks import count_skipped_above, shown
 from sightline.solvers.propensity import HIGHEST, PositionBias, estimate_bias
+from sightline.store.catalogue import Catalogue
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.home import Home
 from sightline.store.writer import Judging
@@ -35,24 +37,24 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ClicksReport:
-    """What became of a click log.
+    """The report of an import.
 
     Attributes
     ----------
     files, formats, sessions : tuple of str
-        Of each file its name, its format and the session of its lists, if it has any.
+        Of each file its name, its format and the session of its impressions, if it has any.
     written : tuple of str
-        Those of the sessions that were given lists now.
+        The sessions that got impressions now.
     lists, clicks, queries : int
-        What was read that can be used.
+        What can be used of the files.
     added : int
-        Lists that are new here; with a dry run, that would be.
+        Impressions that are new; in a dry run, that would be.
     grown : int
-        Lists that were known with fewer clicks; the new ones were added, or would be.
+        Impressions that were known with fewer clicks; the new clicks were added, or would be.
     pairs : int
-        Pictures clicked over ones skipped above them.
+        Pairs of a clicked picture and one skipped above it.
     bias : PositionBias
-        How fast looking fades down a list, and how that is known.
+        The position bias, and how it is known.
     skipped : dict
         How often something was left out, by reason.
     problems : tuple of str
@@ -83,10 +85,32 @@ class ClicksReport:
     n_gone: int
     dry_run: bool
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        b = self.bias
+        estimated = b.how in ("swaps", "rank changes")
+        return {
+            "files": [
+                # A file of clicks alone has no session: its clicks belong to lists of others.
+                {"file": f, "format": form, "session": s if s in self.written else None}
+                for f, form, s in zip(self.files, self.formats, self.sessions, strict=True)
+            ],
+            "lists": self.lists, "clicks": self.clicks, "queries": self.queries,
+            "pairs": self.pairs, "added": self.added, "grown": self.grown,
+            "dry_run": self.dry_run,
+            "eta": {
+                "value": b.eta, "how": b.how, "error": b.error if estimated else None,
+                "clicks": b.clicks,
+            },
+            "skipped": dict(self.skipped), "problems": list[Json](self.problems),
+            "unknown": {"names": list[Json](self.unknown), "count": self.n_unknown},
+            "gone": {"names": list[Json](self.gone), "count": self.n_gone},
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedImpression:
-    """A list of pictures of this collection; `file` is its place among those that were read."""
+    """An impression with ids of this collection; `file` is the position of its file."""
 
     query: str
     pictures: tuple[int, ...]
@@ -104,7 +128,7 @@ def import_clicks(
     dry_run: bool,
     progress: Progress,
 ) -> ClicksReport:
-    """Read files as one click log and keep its lists; eta is estimated where it is None.
+    """Read files as one click log and record its impressions; None has eta estimated.
 
     Raises
     ------
@@ -113,9 +137,9 @@ def import_clicks(
     """
     _check_eta(eta)
     with home.reader() as reader:
-        names = Names(reader.catalogue, root)
+        names = PictureNames(reader.catalogue, root)
     log = _read(paths, progress)
-    skipped = Counter(log.told.counts)
+    skipped = Counter(log.skipped.counts)
     lists = list(_known_lists(log.impressions, names, skipped))
     if not any(x.clicked for x in lists):
         raise DataError(_nothing_left(log, names, skipped))
@@ -137,7 +161,8 @@ def import_clicks(
         clicks=sum(len(x.clicked) for x in lists), queries=len(numbers), added=len(added),
         grown=len(grown), pairs=count_skipped_above(rows), bias=bias,
         skipped=dict(skipped.most_common()),
-        problems=tuple(log.told.named), unknown=names.unknown.first(), n_unknown=len(names.unknown),
+        problems=tuple(log.skipped.named), unknown=names.unknown.first(),
+        n_unknown=len(names.unknown),
         gone=names.gone.first(), n_gone=len(names.gone), dry_run=dry_run,
     )  # fmt: skip
 
@@ -156,13 +181,13 @@ def _read(paths: Sequence[str], progress: Progress) -> ClickLog:
 
 
 def _known_lists(
-    impressions: Sequence[Impression], names: Names, skipped: Counter[str]
+    impressions: Sequence[Impression], names: PictureNames, skipped: Counter[str]
 ) -> Iterator[ResolvedImpression]:
-    """Yield the lists that ask for words and show pictures of this collection.
+    """Yield the impressions with words in the query and pictures of this collection.
 
-    A picture that is not here leaves its place empty: the others stood where they stood.
+    A picture that is not in the collection leaves its rank empty.
     """
-    # Reading a query costs more than all else here, and most are asked many times.
+    # Parsing queries takes most of the time, and most occur many times.
     words: dict[str, str] = {}
     for i in impressions:
         if i.query not in words:
@@ -170,21 +195,21 @@ def _known_lists(
         query = words[i.query]
         ranks: dict[int, int] = {}
         clicks: set[int] = set()
-        lost = 0
+        lost_clicks = 0
         for name, rank in zip(i.shown, i.ranks, strict=True):
             picture = names.find(name)
             if picture is not None:
                 ranks.setdefault(picture, rank)
-                # Under its second name too, it is the picture that was clicked.
+                # A click on its second name is a click on the picture.
                 clicks.update([picture] if name in i.clicked else [])
             else:
-                lost += name in i.clicked
+                lost_clicks += name in i.clicked
         if not query:
             skipped["query without words"] += 1
         elif not ranks:
             skipped["list without a picture of this collection"] += 1
         else:
-            skipped["click on a picture that is not here"] += lost
+            skipped["click on a picture that is not here"] += lost_clicks
             clicked = tuple(p for p in ranks if p in clicks)
             yield ResolvedImpression(
                 query, tuple(ranks), tuple(ranks.values()), clicked, i.key, i.file
@@ -194,7 +219,7 @@ def _known_lists(
 
 
 def words_of(query: str) -> str:
-    """Return the words a query asks for, as it would be typed here; "" if there are none.
+    """Return the words of a query in our syntax; "" if there are none.
 
     >>> words_of('Red "Golden Gate" -people 2:sea'), words_of("t-shirt -"), words_of("?")
     ('red "golden gate" sea', 't shirt', '')
@@ -202,20 +227,22 @@ def words_of(query: str) -> str:
     try:
         wanted = [t.text for t in parse(query).wanted]
     except QueryError:
-        # It was typed into another search box, where signs may mean nothing.
+        # It is in the syntax of another program, where signs may have no meaning.
         wanted = list(dict.fromkeys(tokens(query[:1000])))[:32]
     return str(Query(tuple(map(Term, dict.fromkeys(wanted)))))
 
 
-def _nothing_left(log: ClickLog, names: Names, skipped: Counter[str]) -> str:
+def _nothing_left(log: ClickLog, names: PictureNames, skipped: Counter[str]) -> str:
     why = "; ".join(f"{n} times: {reason}" for reason, n in skipped.most_common(3))
-    said = f"Of {len(log.impressions)} lists none has a click on a picture of this collection"
-    said += f" ({why})" if why else ""
+    message = f"Of {len(log.impressions)} lists none has a click on a picture of this collection"
+    message += f" ({why})" if why else ""
     first = names.unknown.first()[:1] or names.gone.first()[:1]
     if first:
-        said += f". The first name that is no picture's: {first[0]}. Pictures are found by path in "
-        said += "the collection, by file name or by id"
-    return said + "."
+        message += (
+            f". The first name that is no picture's: {first[0]}. Pictures are found by path in "
+        )
+        message += "the collection, by file name or by id"
+    return message + "."
 
 
 def _session(path: str, reverted: frozenset[str]) -> str:
@@ -236,7 +263,7 @@ def _new_events(
     log: EventLog,
     reverted: frozenset[str],
 ) -> tuple[list[NewEvent], list[NewEvent]]:
-    """Return an event for each list that does not stand, and for each that has more clicks now."""
+    """Return an event for each impression that is new, and for each that has more clicks now."""
     added: list[NewEvent] = []
     grown: list[NewEvent] = []
     for x in lists:
@@ -252,7 +279,7 @@ def _sessions_of(events: Sequence[NewEvent]) -> tuple[str, ...]:
 
 
 def body_of(x: ResolvedImpression, eta: float) -> dict[str, Json]:
-    """Return what the log keeps of a list."""
+    """Return the body of an impression's event."""
     body: dict[str, Json] = {
         "query": x.query, "pictures": list(x.pictures), "clicked": list(x.clicked),
         "eta": round(eta, 4), "source": SOURCE,
@@ -277,3 +304,95 @@ def _write(home: Home, events: Sequence[NewEvent], progress: Progress) -> None:
             f"Stopped. {written} of {len(events)} lists are kept; run it again for the others."
         ) from None
     progress.finish()
+
+
+_NAMED = 20
+
+
+@dataclass(slots=True)
+class UnresolvedNames:
+    """Names that no picture has, with how often each occurred."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def first(self) -> tuple[str, ...]:
+        """Return the most frequent ones, safe to print."""
+        often = sorted(self.counts.items(), key=lambda c: (-c[1], c[0]))[:_NAMED]
+        return tuple(records.shown(_bytes(name)) for name, _ in often)
+
+
+class PictureNames:
+    """Finds pictures by the names that other programs use.
+
+    A path is taken from the collection, or as absolute if it lies inside; then a file name without
+    a folder that only one picture has or ever had; then a number as an id. With a folder, only the
+    path counts: a picture of the same file name in another folder is another one. `gone` and
+    `unknown` collect the names without a picture.
+    """
+
+    def __init__(self, catalogue: Catalogue, root: bytes) -> None:
+        self._roots = roots_of(root)
+        self._paths = {k.path: k.picture for k in catalogue.known()}
+        self._ids = frozenset(self._paths.values())
+        gone = catalogue.gone()
+        self._gone_paths = frozenset(path for _, path in gone)
+        self._gone_names = frozenset(map(os.path.basename, self._gone_paths))
+        self._names = _by_name(self._paths, self._gone_names)
+        self._gone_ids = frozenset(picture for picture, _ in gone)
+        self._known: dict[str, int | None] = {}
+        self.gone, self.unknown = UnresolvedNames(), UnresolvedNames()
+
+    def find(self, name: str) -> int | None:
+        """Return the id of the picture, or None, which is then counted."""
+        if name not in self._known:
+            self._known[name] = self._find(_bytes(name))
+        picture = self._known[name]
+        if picture is None:
+            unresolved = self.gone if self._is_gone(_bytes(name)) else self.unknown
+            unresolved.counts[name] += 1
+        return picture
+
+    def _find(self, raw: bytes) -> int | None:
+        if raw in self._paths:
+            return self._paths[raw]
+        plain = raw.strip()
+        inside = inside_of(plain, self._roots)
+        if inside is not None and inside in self._paths:
+            return self._paths[inside]
+        # With its folder, so that a name with a folder is never found by its file name.
+        if inside not in self._gone_paths and plain in self._names:
+            return self._names[plain]
+        number = _number(plain)
+        return number if number in self._ids else None
+
+    def _is_gone(self, raw: bytes) -> bool:
+        plain = raw.strip()
+        return (
+            inside_of(plain, self._roots) in self._gone_paths
+            or plain in self._gone_names
+            or _number(plain) in self._gone_ids
+        )
+
+
+def _by_name(paths: dict[bytes, int], gone: frozenset[bytes]) -> dict[bytes, int]:
+    """Return the pictures whose file name is unique, also among pictures that are gone."""
+    name_counts = Counter(os.path.basename(p) for p in paths)
+    name_counts.update(gone)
+    return {
+        n: picture for p, picture in paths.items() if name_counts[n := os.path.basename(p)] == 1
+    }
+
+
+def _number(plain: bytes) -> int:
+    """Return the id a name may be; -1, which none is, if it is no number."""
+    return int(plain) if plain.isdigit() and len(plain) < 19 else -1
+
+
+def _bytes(name: str) -> bytes:
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "replace")

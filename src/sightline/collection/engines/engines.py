@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sightline.collection.engines.sizing import SizingEstimate
     from sightline.contracts import Progress
     from sightline.store.engines.faiss_files import Built
-    from sightline.store.engines.milvus_comparing import EngineState
-    from sightline.store.engines.milvus_loading import Load
+    from sightline.store.engines.milvus_check import EngineState
+    from sightline.store.engines.milvus_load import Load
     from sightline.store.locks import Lock
 
 
@@ -41,9 +41,9 @@ class Engines:
         dry_run : bool, default=False
             Only say what would be loaded.
         """
-        from sightline.store.engines.milvus_loading import Load, left_at_home, load, plan
+        from sightline.store.engines.milvus_load import Load, load, plan, unsupported_features
         from sightline.store.engines.milvus_tables import Tables
-        from sightline.store.identity import identity, made_identity
+        from sightline.store.identity import create_identity, identity
 
         uri = uri or self._collection.settings.engine
         if "://" not in uri:
@@ -57,9 +57,9 @@ class Engines:
             stack.callback(tables.close)
             if dry_run:
                 found = plan(tables, identity(self._home.folder) or "unnamed", p)
-                return Load(uri, p.version, tuple(found), at_home=left_at_home(p))
+                return Load(uri, p.version, tuple(found), at_home=unsupported_features(p))
             return load(
-                tables, made_identity(self._home.folder), p, self._kept_digests(),
+                tables, create_identity(self._home.folder), p, self._kept_digests(),
                 progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,
             )  # fmt: skip
 
@@ -80,15 +80,15 @@ class Engines:
         from sightline.store.engines.views import views_of
         from sightline.store.snapshot import Snapshot
 
-        found: set[str] = set()
+        digests: set[str] = set()
         for number in self._home.versions.numbers():
             try:
                 version = self._home.versions.read(number)
                 snapshot = Snapshot(self._home.shards, version)
             except StoreDamaged:
                 continue  # Of no use to go back to; `store verify` names what is wrong with it.
-            found |= {v.digest for v in views_of(snapshot.published)}
-        return found
+            digests |= {v.digest for v in views_of(snapshot.published)}
+        return digests
 
     def build_faiss(
         self, *, dry_run: bool = False, progress: Progress | None = None
@@ -117,7 +117,7 @@ class Engines:
 
     def status(self) -> EngineState | None:
         """Return the state of the engine that the settings name; None for the flat scan."""
-        from sightline.store.engines.milvus_comparing import milvus_state
+        from sightline.store.engines.milvus_check import milvus_state
 
         engine = self._collection.settings.engine
         if engine == "flat" or not self._home.exists():
@@ -140,12 +140,12 @@ class Engines:
         """
         from sightline.collection.engines import sizing as estimates
 
-        tables, there = estimates.assumed(), 0
+        tables, indexed = estimates.assumed(), 0
         if self._home.exists():
             with self._home.reader() as reader:
                 p = reader.snapshot.published
-                tables, there = estimates.tables_of(p) or tables, sum(s.live for s in p.listed)
-        n = there if pictures is None else pictures
+                tables, indexed = estimates.tables_of(p) or tables, sum(s.live for s in p.listed)
+        n = indexed if pictures is None else pictures
         if n < 1:
             raise ParameterError.of("pictures", "sizing", "at least 1", n)
         return estimates.scale(
@@ -158,7 +158,7 @@ class Engines:
 
     def problems(self) -> list[str]:
         """Compare the engine with the store, row by row for some; return what differs."""
-        from sightline.store.engines.milvus_comparing import compare
+        from sightline.store.engines.milvus_check import compare
 
         engine = self._collection.settings.engine
         if "://" not in engine or not os.path.isdir(self._home.folder):

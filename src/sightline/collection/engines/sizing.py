@@ -56,7 +56,7 @@ class SizingEstimate:
 
 def tables_of(p: Published) -> list[TableSize]:
     """Return the tables of a version; rows that are mostly zero count as long as they are here."""
-    found = []
+    tables = []
     for feature in sorted({f for s in p.segments for f in s.features}):
         parts = [m for s in p.segments if (m := s.matrix(feature)) is not None]
         rows = max(1, sum(len(m) for m in parts))
@@ -66,14 +66,14 @@ def tables_of(p: Published) -> list[TableSize]:
                 for m in parts
                 if isinstance(m, StoredSparseMatrix)
             )
-            found.append(TableSize(feature, size / rows, dense=False))
+            tables.append(TableSize(feature, size / rows, dense=False))
         else:
-            found.append(TableSize(feature, 4.0 * parts[0].shape[1], copies=len(MEASURES)))
+            tables.append(TableSize(feature, 4.0 * parts[0].shape[1], copies=len(MEASURES)))
     scored = [s.scores for s in p.segments if s.scores is not None and s.scores.model == p.model]
     if scored:
-        found.append(TableSize("word scores", 4.0 * len(scored[0].terms), listed=False))
-        found += [TableSize(f"points {n}", 4.0 * a.shape[1]) for n, a in scored[0].points.items()]
-    return found
+        tables.append(TableSize("word scores", 4.0 * len(scored[0].terms), listed=False))
+        tables += [TableSize(f"points {n}", 4.0 * a.shape[1]) for n, a in scored[0].points.items()]
+    return tables
 
 
 def assumed() -> list[TableSize]:

@@ -28,9 +28,8 @@ from sightline.collection.explain.results import (
     WordShare,
 )
 from sightline.collection.explain.words import ExplainedQuery, word_shares
-from sightline.compute.local import LocalCompute
+from sightline.collection.extraction import Extractor
 from sightline.contracts import Compute, Progress
-from sightline.pictures.reading import ReadLimits
 from sightline.records import Hit
 from sightline.settings import Settings
 from sightline.store.home import Home
@@ -49,30 +48,24 @@ def explain(
     compute: Compute | None = None,
 ) -> list[Explanation]:
     """Return the explanation of each hit of a query."""
-    s = settings
-    limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
-    workers = compute or LocalCompute(s.workers, seconds=s.seconds)
-    try:
-        with home.reader() as reader:
-            explained_query = ExplainedQuery.of(reader, query, options.learnt)
-            words = word_shares(explained_query, reader.snapshot, hits)
-            features = feature_shares(
-                explained_query.model, reader.snapshot, [h.picture for h in hits]
-            )
-            best = hits[: options.pictures]
-            looked = occlusion_maps(
-                reader, root, explained_query, best, workers, limits, options, progress
-            )
-    finally:
-        if compute is None:
-            workers.close()
+    with (
+        Extractor(settings, compute, workers=settings.workers) as extractor,
+        home.reader() as reader,
+    ):
+        explained_query = ExplainedQuery.of(reader, query, options.learnt)
+        words = word_shares(explained_query, reader.snapshot, hits)
+        features = feature_shares(explained_query.model, reader.snapshot, [h.picture for h in hits])
+        best = hits[: options.pictures]
+        maps = occlusion_maps(reader, root, explained_query, best, extractor, options, progress)
     word_model = explained_query.model.learnt if explained_query.model is not None else None
     model = (word_model.name, str(word_model.served.recipe)) if word_model is not None else ("", "")
     explanations = []
     for h, shares in zip(hits, words, strict=True):
-        occluded = looked.get(h.picture) or Occluded(problem=explained_query.problem)
-        by = features.get(h.picture, ())
+        occluded = maps.get(h.picture) or Occluded(problem=explained_query.problem)
+        feature_losses = features.get(h.picture, ())
         explanations.append(
-            Explanation(h, shares, occluded.parts, occluded.problem, occluded.rgb, by, *model)
+            Explanation(
+                h, shares, occluded.parts, occluded.problem, occluded.rgb, feature_losses, *model
+            )
         )
     return explanations

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from sightline._typing import RGB, Doubles, Ints
-from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
-from sightline.collection.explain.results import OcclusionMap
+from sightline.collection.explain.results import Blocks, OcclusionMap
 from sightline.collection.explain.words import QueryScorer
 from sightline.compute.describing import describe_job, load_feature
 from sightline.contracts import Compute, Done, Failed, Json, Progress
@@ -25,11 +24,11 @@ from sightline.features.local.visterms import Visterms
 TERMS_TASK = "sightline.collection.explain.additive:block_terms"
 
 
-def add_up(model: QueryScorer, again: FeatureRecomputer) -> bool:
+def add_up(model: QueryScorer, recomputer: FeatureRecomputer) -> bool:
     """Return whether a picture's scores are sums over its blocks."""
-    if len(again.places) != 1 or again.held:
+    if len(recomputer.places) != 1 or recomputer.held:
         return False
-    ((name, place),) = again.places.items()
+    ((name, place),) = recomputer.places.items()
     feature = load_feature(place)
     if not isinstance(feature, Visterms) or len(feature.blocks) > 1 or feature.spatial != (1,):
         return False
@@ -48,7 +47,7 @@ def of_blocks(
     """
     from scipy.sparse import csr_matrix
 
-    distinct, at, counts = np.unique(terms, return_inverse=True, return_counts=True)
+    distinct, block_term, counts = np.unique(terms, return_inverse=True, return_counts=True)
     n = len(distinct)
     column = np.concatenate([distinct, distinct])
     value = np.concatenate([np.ones(n), counts]).astype(np.float32)
@@ -62,23 +61,23 @@ def of_blocks(
     among = np.asarray(seen[np.full(n, n), distinct], np.float64).reshape(-1)
     scale = np.where(alone != 0, among / np.where(alone != 0, alone, 1.0), 0.0) / counts
     each = (numbers[:n] - numbers[-1]) * scale[:, None]
-    return each[at], numbers[-1], numbers[n]
+    return each[block_term], numbers[-1], numbers[n]
 
 
 def look(
     model: QueryScorer,
-    again: FeatureRecomputer,
+    recomputer: FeatureRecomputer,
     pictures: Mapping[int, RGB],
     compute: Compute,
     progress: Progress,
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     """Yield the exact contributions of each picture's blocks."""
-    ((name, place),) = again.places.items()
+    ((name, place),) = recomputer.places.items()
     length = load_feature(place).length
     jobs = (describe_job(b"%d" % p, rgb, [place]) for p, rgb in pictures.items())
     progress.start("look", len(pictures))
-    found = zip(pictures.items(), compute.run(TERMS_TASK, jobs, "describe"), strict=True)
-    for (p, rgb), result in found:
+    answers = zip(pictures.items(), compute.run(TERMS_TASK, jobs, "describe"), strict=True)
+    for (p, rgb), result in answers:
         progress.advance()
         yield (
             p,
@@ -123,5 +122,5 @@ def block_terms(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
         rgb, color_table(colors), len(colors), f.blocks, f.relative, f.every
     )
     terms = np.asarray(assign(points, f.arrays[f"centers{f.blocks[0]}"]), np.int64)
-    said: dict[str, Json] = {"cell": where.cell, "rows": where.rows, "columns": where.columns}
-    return Done(said, terms.tobytes())
+    grid: dict[str, Json] = {"cell": where.cell, "rows": where.rows, "columns": where.columns}
+    return Done(grid, terms.tobytes())

@@ -19,8 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from sightline._typing import RGB, Doubles
-from sightline.collection.explain.blocks import Blocks
-from sightline.collection.explain.results import Explanation, OcclusionMap
+from sightline.collection.explain.results import Blocks, Explanation, OcclusionMap
 from sightline.records import shown
 
 TILE, GAP, MARGIN = 232, 12, 16

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline.collection.explain.results import FeatureShare
 from sightline.collection.explain.words import QueryScorer
+from sightline.collection.extraction import feature_class_paths
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
-from sightline.compute.describing import Row, fingerprint, is_fitted, load_feature, stacked
-from sightline.errors import SightlineError
+from sightline.compute.describing import Row, load_feature, stacked
 from sightline.store.home import Reader
-from sightline.store.models import arrays_file
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +42,29 @@ class FeatureRecomputer:
     @classmethod
     def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
         """Look up each feature by name, and use it only if its fingerprint is the same."""
-        books = reader.home.versions.read(reader.snapshot.version).codebooks
-        found = {f: place_of(reader, f, books, size) for f in model.features}
-        places = {f: place for f, place in found.items() if place}
-        return cls(places, tuple(f for f, place in found.items() if not place))
+        class_paths = feature_class_paths(reader, model.features, size)
+        places = {f: place for f, place in class_paths.items() if place}
+        return cls(places, tuple(f for f, place in class_paths.items() if not place))
 
     @property
     def held_names(self) -> tuple[str, ...]:
         """The names of features that cannot be computed again."""
-        return tuple(f.rpartition("-")[0] for f in self.held)
+        return tuple(Fingerprint.parse(f).name for f in self.held)
 
     def views(self, rows: Sequence[Sequence[Row]], reader: Reader, picture: int) -> dict[str, View]:
         """Return the model's input: one row for each variant of a picture, from workers' rows."""
-        out: dict[str, View] = {}
+        views: dict[str, View] = {}
         for i, (f, place) in enumerate(self.places.items()):
-            out[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
+            views[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
         for f in self.held:
             stored = as_view(reader.snapshot.rows(f, np.array([picture], np.int64)))
-            out[f] = stored[np.zeros(len(rows), np.int64)]
-        return out
+            views[f] = stored[np.zeros(len(rows), np.int64)]
+        return views
 
     def can_look_at(self, reader: Reader, picture: int) -> bool:
         """Return whether a picture has the stored vectors that cannot be recomputed."""
         groups = reader.snapshot.by_features(np.array([picture], np.int64))
         return any(set(self.held) <= set(have) for have, _ in groups)
-
-
-def place_of(reader: Reader, expected: str, codebooks: Sequence[str], size: int) -> str:
-    """Return where a stored feature can be computed; empty if it cannot be here."""
-    name = expected.rpartition("-")[0]
-    try:
-        place = plugins.place("features", name)
-        places = [place]
-        if is_fitted(place):
-            mine = [b for b in codebooks if b.rpartition("-")[0] == name]
-            places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in mine]
-        for candidate in places:
-            if fingerprint(load_feature(candidate), size) == expected:
-                return candidate
-    except (SightlineError, ImportError, AttributeError, OSError):
-        pass  # Its plugin, extra or codebook is missing; its stored rows are still usable.
-    return ""
 
 
 # Pictures to average for the mean vector of the collection.
@@ -98,7 +79,7 @@ def feature_shares(
     if model is None or not pictures:
         return shares
     model_features = model.learnt.features
-    names = [f.rpartition("-")[0] for f in model_features]
+    names = [Fingerprint.parse(f).name for f in model_features]
     usual = {f: _mean(snapshot, f) for f in model_features}
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
         if not set(model_features) <= set(features):

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from sightline._typing import RGB
 from sightline.collection.explain import additive
-from sightline.collection.explain.blocks import Blocks
 from sightline.collection.explain.features import FeatureRecomputer
-from sightline.collection.explain.results import ExplainOptions, OcclusionMap
+from sightline.collection.explain.results import Blocks, ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, QueryScorer
+from sightline.collection.extraction import DecodedPicture, Extractor
 from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
-from sightline.pictures.folder import PictureFile
-from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import Hit
 from sightline.store.home import Reader
 
@@ -42,31 +40,35 @@ def occlusion_maps(
     root: bytes,
     query: ExplainedQuery,
     hits: Sequence[Hit],
-    compute: Compute,
-    limits: ReadLimits,
+    extractor: Extractor,
     options: ExplainOptions,
     progress: Progress,
 ) -> dict[int, Occluded]:
     """Return the occlusion map of each hit, by picture."""
     if query.model is None or not hits:
         return {}
-    again = FeatureRecomputer.of(reader, query.model.learnt, limits.side)
-    if not again.places:
-        names = ", ".join(again.held_names)
+    recomputer = FeatureRecomputer.of(reader, query.model.learnt, extractor.limits.side)
+    if not recomputer.places:
+        names = ", ".join(recomputer.held_names)
         problem = f"the model sees {names} alone, which cannot be computed from pixels here"
         return {h.picture: Occluded(problem=problem) for h in hits}
     occluded = {
-        h.picture: read if again.can_look_at(reader, h.picture) else Occluded(problem=_LACKS)
-        for h, read in zip(hits, decoded(root, hits, compute, limits), strict=True)
+        h.picture: _as_read(picture)
+        if recomputer.can_look_at(reader, h.picture)
+        else Occluded(problem=_LACKS)
+        for h, picture in zip(hits, extractor.pixels(root, [h.path for h in hits]), strict=True)
     }
-    pictures = {p: seen.rgb for p, seen in occluded.items() if seen.rgb is not None}
+    pictures = {p: read.rgb for p, read in occluded.items() if read.rgb is not None}
     if not pictures:
         return occluded
-    if options.exact and additive.add_up(query.model, again):
-        looked = additive.look(query.model, again, pictures, compute, progress)
+    workers = extractor.compute
+    if options.exact and additive.add_up(query.model, recomputer):
+        maps = additive.look(query.model, recomputer, pictures, workers, progress)
     else:
-        looked = _without_blocks(query.model, again, reader, pictures, compute, options, progress)
-    for picture, parts in looked:
+        maps = _without_blocks(
+            query.model, recomputer, reader, pictures, workers, options, progress
+        )
+    for picture, parts in maps:
         rgb = pictures[picture]
         occluded[picture] = (
             Occluded(rgb, problem=f"it cannot be described: {parts.reason}")
@@ -76,26 +78,14 @@ def occlusion_maps(
     return occluded
 
 
-def decoded(
-    root: bytes, hits: Sequence[Hit], compute: Compute, limits: ReadLimits
-) -> Iterator[Occluded]:
-    """Yield each hit's picture, downscaled and upright, or why it cannot be read."""
-    jobs = [request(root, PictureFile(h.path, 0, 0), limits, pixels=True) for h in hits]
-    for result in compute.run(READ_TASK, jobs, "decode"):
-        if isinstance(result, Failed):
-            yield Occluded(problem=f"it cannot be read: {result.reason}")
-            continue
-        try:
-            rgb = answer(result).rgb
-        except (KeyError, ValueError):
-            rgb = None
-        nonsense = "" if rgb is not None else "it made the decoder send what makes no sense"
-        yield Occluded(rgb, problem=nonsense)
+def _as_read(picture: DecodedPicture) -> Occluded:
+    problem = f"it cannot be read: {picture.failure}" if picture.failure else ""
+    return Occluded(picture.rgb, problem=problem)
 
 
 def _without_blocks(
     model: QueryScorer,
-    again: FeatureRecomputer,
+    recomputer: FeatureRecomputer,
     reader: Reader,
     pictures: dict[int, RGB],
     compute: Compute,
@@ -104,7 +94,7 @@ def _without_blocks(
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     n = options.blocks
     blocks = {p: Blocks.of(rgb.shape[0], rgb.shape[1], n) for p, rgb in pictures.items()}
-    places = list(again.places.values())
+    places = list(recomputer.places.values())
     jobs = (
         describe_job(b"%d" % p, variant, places)
         for p, rgb in pictures.items()
@@ -124,8 +114,8 @@ def _without_blocks(
         if failed is not None:
             yield p, failed
             continue
-        parts = losses(model, where, model.numbers(again.views(rows, reader, p)))
-        yield p, replace(parts, held=again.held_names)
+        parts = losses(model, where, model.numbers(recomputer.views(rows, reader, p)))
+        yield p, replace(parts, held=recomputer.held_names)
     progress.finish()
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sightline._typing import RGB, Floats
-from sightline.collection.explain.blocks import Blocks
 from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.records import Hit
@@ -36,6 +40,76 @@ class ExplainOptions:
     def __post_init__(self) -> None:
         if self.blocks < 1:
             raise ParameterError.of("blocks", "why", "at least 1", self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a picture, which overlap by half: each is two by two cells.
+
+    Cells divide the picture as evenly as whole pixels allow (in Grangier and Bengio, 2008, blocks
+    that do not fit at the right and bottom edge are left out). `down` and `right` are the edges of
+    the cells in pixels. `height` and `width` are the picture's; the cells of a descriptor may leave
+    out a strip of it.
+
+    Examples
+    --------
+    >>> blocks = Blocks.of(60, 90, 5)
+    >>> blocks.rows, blocks.columns, blocks.right
+    (3, 5, (0, 15, 30, 45, 60, 75, 90))
+    >>> Blocks.of(2, 90, 5).down
+    (0, 1, 2)
+    """
+
+    height: int
+    width: int
+    down: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @classmethod
+    def of(cls, height: int, width: int, along: int) -> Blocks:
+        """Return blocks of a picture, `along` of them on its longer side, about square."""
+        cell = max(height, width) / (along + 1)
+        return cls(height, width, _edges(height, cell), _edges(width, cell))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of blocks."""
+        return len(self.down) - 2
+
+    @property
+    def columns(self) -> int:
+        """The number of columns of blocks."""
+        return len(self.right) - 2
+
+    def __len__(self) -> int:
+        return self.rows * self.columns
+
+    def boxes(self) -> Iterator[tuple[slice, slice]]:
+        """Yield the pixels of each block, row by row."""
+        for top, bottom in zip(self.down, self.down[2:], strict=False):
+            for left, right in zip(self.right, self.right[2:], strict=False):
+                yield slice(top, bottom), slice(left, right)
+
+    def in_cells(self, values: NDArray[Any]) -> Floats:
+        """Return the mean of the blocks that cover each cell; `values` has one per block.
+
+        >>> Blocks.of(90, 60, 2).in_cells(np.array([[1.0], [3.0]])).tolist()
+        [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+        """
+        shape = self.rows + 1, self.columns + 1
+        total, count = np.zeros(shape), np.zeros(shape)
+        for i in (0, 1):
+            for j in (0, 1):
+                covered = slice(i, i + self.rows), slice(j, j + self.columns)
+                total[covered] += values
+                count[covered] += 1
+        return (total / count).astype(np.float32)
+
+
+def _edges(pixels: int, cell: float) -> tuple[int, ...]:
+    """Return the edges of cells along a side; at least two cells, so that there is one block."""
+    n = max(2, min(round(pixels / cell), pixels))
+    return tuple(k * pixels // n for k in range(n + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +280,12 @@ class Explanation:
     def as_json(self) -> dict[str, Json]:
         """Return the explanation as JSON."""
         words = [w.as_json() for w in self.words]
-        learned = [said for said, w in zip(words, self.words, strict=True) if w.learned]
+        learned = [share for share, w in zip(words, self.words, strict=True) if w.learned]
         parts: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
             parts = self.parts.as_json()
-            for said, values in zip(learned, self.parts.of_words, strict=True):
-                said["parts"] = _rows(values)
+            for share, values in zip(learned, self.parts.of_words, strict=True):
+                share["parts"] = _rows(values)
         return {
             "words": list[Json](words), "features": [f.as_json() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,

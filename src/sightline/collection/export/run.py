@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,12 +13,11 @@ from pathlib import Path
 
 from sightline.collection.export.select import ExportSelection, gather
 from sightline.collection.export.sidecars import Beside, Mirror, Sidecar
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture
-from sightline.exchange.words_csv import csv_parts
-from sightline.exchange.words_json import coco_parts, json_parts
 from sightline.records import ProposedWord
+from sightline.registry import EXPORT_FORMATS
 from sightline.settings import Settings
 from sightline.store.catalogue import Where
 from sightline.store.durable import disk_errors, write_file
@@ -28,11 +28,15 @@ from sightline.store.locks import Lock
 # Files that are flushed at once share the work of the disk: 4 are ten times as fast as one by one.
 AT_ONCE = 4
 _PIECE = 64
-_PARTS: dict[str, Callable[[Iterable[ExportedPicture]], Iterator[bytes]]] = {
-    "csv": csv_parts,
-    "json": json_parts,
-    "coco": coco_parts,
-}
+
+
+def _writer(form: str) -> Callable[[Iterable[ExportedPicture]], Iterator[bytes]]:
+    """Return what turns pictures into the bytes of a file of this format."""
+    module, _, function = EXPORT_FORMATS[form].writer.partition(":")
+    writer: Callable[[Iterable[ExportedPicture]], Iterator[bytes]] = getattr(
+        importlib.import_module(module), function
+    )
+    return writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,22 @@ class ExportReport:
     dry_run: bool = False
     completed: int = 0
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "format": self.form, "target": None if self.place is None else str(self.place),
+            "pictures": self.pictures, "words": self.words, "kinds": dict(self.kinds),
+            "completed": self.completed, "captions": self.captions, "regions": self.regions,
+            "new": self.new, "changed": self.changed, "written": self.written,
+            "dry_run": self.dry_run,
+            "files": [
+                {"path": os.fsdecode(s.path), "new": s.before is None,
+                 "words": list[Json](s.words), "completed": list[Json](s.completed)}
+                for s in self.sidecars
+            ],
+            "left": [{"path": os.fsdecode(x.path), "reason": x.reason} for x in self.left],
+        }  # fmt: skip
+
 
 class ExportRun:
     """Exports once."""
@@ -119,9 +139,9 @@ class ExportRun:
         self, progress: Progress, confirm: Callable[[ExportReport], bool] | None
     ) -> ExportReport:
         """Do what was ordered, and say what was done."""
-        if self.order.form == "xmp":
-            return self._sidecars(progress, confirm)
-        return self._file(progress)
+        if EXPORT_FORMATS[self.order.form].is_file:
+            return self._file(progress)
+        return self._sidecars(progress, confirm)
 
     def _pictures(self, progress: Progress, what: str) -> Iterator[ExportedPicture]:
         """Yield the pictures with their words, counted."""
@@ -142,7 +162,7 @@ class ExportRun:
 
     def _file(self, progress: Progress) -> ExportReport:
         place = self.order.place
-        parts = _PARTS[self.order.form](self._pictures(progress, "export"))
+        parts = _writer(self.order.form)(self._pictures(progress, "export"))
         if place is None or self.order.dry_run:
             for _ in parts:
                 pass

@@ -62,55 +62,57 @@ def gather(
     proposed : mapping
         Words of a model by picture.
     """
-    said: dict[int, dict[str, bool]] = {}
+    verdict_of: dict[int, dict[str, bool]] = {}
     for (picture, word), fits in verdicts(judgements).items():
-        said.setdefault(picture, {})[word] = fits
+        verdict_of.setdefault(picture, {})[word] = fits
     every = replace(choice, kinds=choice.kinds | {"accepted", "carried"})
     ids = catalogue.where(where)
     for start in range(0, len(ids), _AT_ONCE):
         for picture, facts in catalogue.facts(ids[start : start + _AT_ONCE]).items():
-            own = catalogue.words(picture)
-            if choice.untagged and own:
+            carried = catalogue.words(picture)
+            if choice.untagged and carried:
                 continue
-            rest = said.get(picture, {}), proposed.get(picture, ())
-            given = _picture(facts, own, choice, *rest)
-            if given.words or given.caption:
-                whole = _picture(facts, own, every, *rest) if every != choice else None
-                yield replace(given, whole=whole)
+            statements = verdict_of.get(picture, {}), proposed.get(picture, ())
+            exported = _picture(facts, carried, choice, *statements)
+            if exported.words or exported.caption:
+                whole = _picture(facts, carried, every, *statements) if every != choice else None
+                yield replace(exported, whole=whole)
 
 
 def _picture(
     facts: Facts,
-    own: Sequence[Tags],
+    carried: Sequence[Tags],
     choice: ExportSelection,
-    said: Mapping[str, bool],
+    verdict_of: Mapping[str, bool],
     proposed: Sequence[ProposedWord],
 ) -> ExportedPicture:
-    denied = frozenset(word for word, fits in said.items() if not fits)
-    found: dict[str, ExportedWord] = {}
-    for w in _all_words(own, said, proposed):
+    denied = frozenset(word for word, fits in verdict_of.items() if not fits)
+    words: dict[str, ExportedWord] = {}
+    for w in _all_words(carried, verdict_of, proposed):
         unsure = w.confidence is not None and w.confidence < choice.min_confidence
         if w.kind not in choice.kinds or unsure or denied.intersection(labels(w.word)):
             continue
         if key := folded(w.word):
-            found[key] = _joined(found[key], w) if key in found else w
-    texts = [t for t in own if t.text and "carried" in choice.kinds and not of_session(t.source)]
+            words[key] = _joined(words[key], w) if key in words else w
+    texts = [
+        t for t in carried if t.text and "carried" in choice.kinds and not of_session(t.source)
+    ]
     caption = writable("\n".join(dict.fromkeys(t.text for t in texts)))
     return ExportedPicture(
-        facts.picture, facts.path, facts.width, facts.height, facts.format, tuple(found.values()),
+        facts.picture, facts.path, facts.width, facts.height, facts.format, tuple(words.values()),
         caption, tuple(t.source for t in texts), denied,
     )  # fmt: skip
 
 
 def _all_words(
-    own: Sequence[Tags], said: Mapping[str, bool], proposed: Sequence[ProposedWord]
+    carried: Sequence[Tags], verdict_of: Mapping[str, bool], proposed: Sequence[ProposedWord]
 ) -> Iterator[ExportedWord]:
     """Yield every statement that a word fits: carried ones first, in people's own spelling."""
-    for tags in own:
+    for tags in carried:
         kind: Kind = "accepted" if of_session(tags.source) else "carried"
         for tag in tags.tags:
             yield ExportedWord(writable(tag), kind, (tags.source,))
-    for word, fits in said.items():
+    for word, fits in verdict_of.items():
         if fits:
             yield ExportedWord(writable(word), "accepted", (JUDGED,))
     for p in proposed:

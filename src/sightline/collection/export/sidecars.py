@@ -31,7 +31,7 @@ from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, made_here, 
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names
-from sightline.pictures.folder import EXTRA, PICTURES, REFUSED
+from sightline.pictures.folder import EXTRA, PICTURES, UNSUPPORTED
 from sightline.pictures.keyword_lists import Levels
 from sightline.pictures.metadata import read_metadata, xmp_packet
 from sightline.pictures.reading import open_regular
@@ -100,7 +100,7 @@ def sidecar_name(picture: bytes, listed: Names[bytes]) -> bytes:
 
 def _shared(picture: bytes, listed: Names[bytes]) -> bool:
     stem, own = os.path.splitext(picture)
-    endings = {*PICTURES, *EXTRA, *REFUSED}
+    endings = {*PICTURES, *EXTRA, *UNSUPPORTED}
     others = (stem + case for e in endings for case in (e, e.upper()) if case != own)
     return any(other in listed for other in others)
 
@@ -153,34 +153,34 @@ class Beside(SidecarWriter):
     def plan(self, p: ExportedPicture) -> Sidecar | None:
         """Return the sidecar to write beside a picture; None if nothing would change."""
         news = tuple(w for w in p.words if _IN_FILES.isdisjoint(w.sources))
-        told = bool(p.caption) and _IN_FILES.isdisjoint(p.caption_sources)
-        asked = bool(news or told or (self.boxes and any(w.box for w in p.words)))
-        if not asked and not any(_SIDECAR in w.sources for w in p.words):
+        new_caption = bool(p.caption) and _IN_FILES.isdisjoint(p.caption_sources)
+        has_news = bool(news or new_caption or (self.boxes and any(w.box for w in p.words)))
+        if not has_news and not any(_SIDECAR in w.sources for w in p.words):
             return None
         folder, name = os.path.split(self.place(p))
-        there = self._there(folder, name, asked)
-        if there is None:
-            if not asked:
+        existing = self._there(folder, name, has_news)
+        if existing is None:
+            if not has_news:
                 return None
             whole = p.whole or p
             new = self.additions(whole, whole.words, text=True)
             return planned(folder, name, None, new, merged(EMPTY, new))
-        if news and not read_keywords(there):
+        if news and not read_keywords(existing):
             p = p.whole or p
             news = p.words
-        new = replace(self.additions(p, news, text=told), complete=_is_ours(there, p))
-        outcome = merged(there, new)
-        if outcome and not asked:
+        new = replace(self.additions(p, news, text=new_caption), complete=_is_ours(existing, p))
+        outcome = merged(existing, new)
+        if outcome and not has_news:
             self._there(folder, name, True)
-        return planned(folder, name, checksum(there), new, outcome) if outcome else None
+        return planned(folder, name, checksum(existing), new, outcome) if outcome else None
 
-    def _there(self, folder: bytes, name: bytes, asked: bool) -> bytes | None:
+    def _there(self, folder: bytes, name: bytes, required: bool) -> bytes | None:
         """Return the sidecar that is there; unless something is to be written, any or none."""
         with folder_below(self.root, folder) as at:
             try:
-                return contents(at, name, MAX_SIDECAR, read_only=not asked)
+                return contents(at, name, MAX_SIDECAR, read_only=not required)
             except DataError:
-                if asked:
+                if required:
                     raise
                 return None
 
@@ -197,19 +197,21 @@ class Beside(SidecarWriter):
     def _paths(self, p: ExportedPicture, words: Sequence[ExportedWord]) -> tuple[Levels, ...]:
         """Return the levels of words: as their file says, else parted as people type them."""
         doubtful = {s for w in words if separated(w.word) for s in w.sources}
-        known: dict[str, Levels] = {}
+        levels_of: dict[str, Levels] = {}
         if "xmp" in doubtful:
             with open_regular(self.root, p.path, self.follow) as f:
                 packet = xmp_packet(f.read(self.max_bytes), p.format)
-            known |= known_paths(read_keywords(packet))
+            levels_of |= known_paths(read_keywords(packet))
         if _SIDECAR in doubtful:
             folder, name = os.path.split(self.place(p))
-            there = self._there(folder, name, False)
-            beside = known_paths(read_keywords(there or b""))
-            known |= {e: path for e, path in beside.items() if len(path) > len(known.get(e, ()))}
+            existing = self._there(folder, name, False)
+            beside = known_paths(read_keywords(existing or b""))
+            levels_of |= {
+                e: path for e, path in beside.items() if len(path) > len(levels_of.get(e, ()))
+            }
         return tuple(
-            (w.word,) if not separated(w.word) or (w.word not in known and _is_flat(w))
-            else known.get(w.word) or levels(w.word)
+            (w.word,) if not separated(w.word) or (w.word not in levels_of and _is_flat(w))
+            else levels_of.get(w.word) or levels(w.word)
             for w in words
         )  # fmt: skip
 
@@ -246,11 +248,11 @@ class Beside(SidecarWriter):
             Another program has created or changed the file since it was planned.
         """
         with folder_below(self.root, s.folder) as at:
-            there = contents(at, s.name, MAX_SIDECAR)
-            if (None if there is None else checksum(there)) != s.before:
+            existing = contents(at, s.name, MAX_SIDECAR)
+            if (None if existing is None else checksum(existing)) != s.before:
                 raise DataError("it was changed by another program meanwhile; run again")
-            if there is not None:
-                put_over(at, s.name, merged(there, s.new).data, s.before)
+            if existing is not None:
+                put_over(at, s.name, merged(existing, s.new).data, s.before)
             elif not put_new(at, s.name, merged(EMPTY, s.new).data):
                 raise DataError("another program has just made it; run again")
 
@@ -271,8 +273,8 @@ class Mirror(SidecarWriter):
         """Return the sidecar to write into the target folder."""
         new = self.source.additions(p, p.words, text=True)
         folder, name = os.path.split(self.place(p))
-        there = os.path.lexists(os.path.join(self.target, folder, name))
-        if there and not self.overwrite:
+        existing = os.path.lexists(os.path.join(self.target, folder, name))
+        if existing and not self.overwrite:
             raise DataError("it is there already; --overwrite replaces it")
         return planned(folder, name, None, new, merged(EMPTY, new))
 

@@ -11,10 +11,7 @@ from sightline.collection.export.select import ExportSelection
 from sightline.errors import ParameterError, UsageError
 from sightline.exchange.exported import KINDS
 from sightline.records import shown
-
-# The name a file gets in a folder that was named, by format; also the ending it must have.
-FILES = {"csv": "words.csv", "json": "words.jsonl", "coco": "words.json"}
-FORMATS = (*FILES, "xmp")
+from sightline.registry import EXPORT_FORMATS
 
 
 def check_target(
@@ -26,27 +23,28 @@ def check_target(
     overwrite: bool,
 ) -> Path | None:
     """Return where to write, None for beside the pictures; raise for what must not be written."""
-    if format not in FORMATS:
-        raise ParameterError.of("format", "export", f"one of {', '.join(FORMATS)}", format)
-    if into_collection and (format != "xmp" or target is not None or overwrite):
+    if format not in EXPORT_FORMATS:
+        raise ParameterError.of("format", "export", f"one of {', '.join(EXPORT_FORMATS)}", format)
+    is_file = EXPORT_FORMATS[format].is_file
+    if into_collection and (is_file or target is not None or overwrite):
         raise UsageError(
             "Only xmp goes into the collection, without a target, and is merged. Leave out "
-            + ("--overwrite." if overwrite else "TARGET." if format == "xmp" else "the flag.")
+            + ("--overwrite." if overwrite else "the flag." if is_file else "TARGET.")
         )
     if into_collection:
         return None
     if target is None:
-        raise UsageError(f"Where to? Name a {'folder' if format == 'xmp' else 'file'}.")
+        raise UsageError(f"Where to? Name a {'file' if is_file else 'folder'}.")
     place = Path(os.path.realpath(_named(format, target)))
     _check_outside(place, root, store)
-    if format == "xmp" and inside(Path(os.fsdecode(root)), os.fsencode(place)):
+    if not is_file and inside(Path(os.fsdecode(root)), os.fsencode(place)):
         raise UsageError(
             f"The collection {shown(root)} lies inside {place}, so sidecars could land "
             "among the pictures. Name a folder of its own."
         )
-    if format == "xmp" and place.exists() and not place.is_dir():
+    if not is_file and place.exists() and not place.is_dir():
         raise UsageError(f"{place} is no folder. Name a folder for the sidecars.")
-    if format != "xmp" and place.exists() and not overwrite:
+    if is_file and place.exists() and not overwrite:
         raise UsageError(f"{place} is there already. Name another file, or add --overwrite.")
     return place
 
@@ -74,11 +72,12 @@ def check_selection(only: Sequence[str], min_confidence: float, untagged: bool) 
 def _named(format: str, target: str | os.PathLike[str]) -> Path:
     """Return the file that is meant; a folder gets one with the usual name."""
     place = Path(target).expanduser().absolute()
-    if format == "xmp":
+    entry = EXPORT_FORMATS[format]
+    if not entry.is_file:
         return place
     if place.is_dir() or os.fspath(target).endswith("/"):
-        return place / FILES[format]
-    ending = Path(FILES[format]).suffix
+        return place / entry.file
+    ending = Path(entry.file).suffix
     if place.suffix.lower() != ending:
         raise UsageError(f"A file of {format} ends in {ending}. Name it so, not {place.name!r}.")
     return place

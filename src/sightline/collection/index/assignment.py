@@ -114,16 +114,20 @@ def _by_name(
     """Give lost rows to pictures by name, if no other picture and no other lost row has it."""
     if not matched.lost:
         return
-    here = Counter(map(name_of_picture, pictures))
+    pictures_named = Counter(map(name_of_picture, pictures))
     picture_of = {name_of_picture(p): picture for p, picture in pictures.items()}
     unclear = set(matched.unclear)
     names = {row: name_of_key(keys[row]) for row in matched.lost if row not in unclear}
-    asked = Counter(names.values())
+    rows_named = Counter(names.values())
     assigned = set(matched.rows)
     for row, name in names.items():
-        if not name or not here[name] or (here[name] == 1 and picture_of[name] in assigned):
+        if (
+            not name
+            or not pictures_named[name]
+            or (pictures_named[name] == 1 and picture_of[name] in assigned)
+        ):
             continue
-        if here[name] == asked[name] == 1:
+        if pictures_named[name] == rows_named[name] == 1:
             matched.rows[picture_of[name]] = row
             matched.by_name.append(row)
         else:
@@ -158,21 +162,21 @@ def pictures_then(events: Iterable[Event], file: VectorsFile) -> dict[bytes, int
 
     The log is replayed. What was read again without a change, or moved, was still read then.
     """
-    at: dict[bytes, int] = {}
+    picture_at: dict[bytes, int] = {}
     path_of: dict[int, bytes] = {}
     then: dict[bytes, int] | None = None
     for e in events:
         if e.kind in ("picture-seen", "picture-gone") and e.picture is not None:
             old = path_of.pop(e.picture, b"")
-            if at.get(old) == e.picture:
-                del at[old]
+            if picture_at.get(old) == e.picture:
+                del picture_at[old]
             if e.kind == "picture-seen":
                 path = str(e.body["path"]).encode("utf-8", "surrogateescape")
-                at[path], path_of[e.picture] = e.picture, path
+                picture_at[path], path_of[e.picture] = e.picture, path
         elif e.kind == "vectors-file" and e.body.get("name") == file.name:
-            told = tuple(e.body.get(k) for k in ("fingerprint", "order", "present"))
-            same = told == (file.fingerprint, file.order, True)
-            then = (then or dict(at)) if same else None
+            state = tuple(e.body.get(k) for k in ("fingerprint", "order", "present"))
+            same = state == (file.fingerprint, file.order, True)
+            then = (then or dict(picture_at)) if same else None
     return then or {}
 
 
@@ -251,8 +255,8 @@ def file_of(vectors: ImportedVectors) -> str:
 
 def _best(vectors: ImportedVectors, pictures: Mapping[bytes, int], root: bytes) -> Keys:
     """Return the column that matches most pictures; of equal ones the first by name."""
-    found = [(k, matches(vectors, k, pictures, root)) for k in vectors.candidates]
-    good = [(k, m) for k, m in found if m.rows]
+    matched = [(k, matches(vectors, k, pictures, root)) for k in vectors.candidates]
+    good = [(k, m) for k, m in matched if m.rows]
     if not good:
         raise no_match(vectors, vectors.candidates, root)
     for i, (a, of_a) in enumerate(good):
@@ -307,16 +311,16 @@ def _contradiction(vectors: ImportedVectors) -> DataError:
 
 def _no_keys(vectors: ImportedVectors, pictures: Mapping[bytes, int]) -> DataError:
     first = f", of which {shown(min(pictures))} is the first" if pictures else ""
-    what = "no key column"
+    columns = "no key column"
     remedy = (
         "save the paths too: as 'paths' in an .npz file, as a column 'path' of a .parquet file, "
         "or one on each line of x.paths.txt beside x.npy"
     )
     if vectors.texts:
-        what = f"columns of text that are not known as keys: {listed(vectors.texts)}"
+        columns = f"columns of text that are not known as keys: {listed(vectors.texts)}"
         remedy = "name the one that holds paths with --key-column NAME, or rename it to 'path'"
     return DataError(
-        f"{file_of(vectors)} has {len(vectors)} rows and {what}; the collection has "
+        f"{file_of(vectors)} has {len(vectors)} rows and {columns}; the collection has "
         f"{len(pictures)} pictures. Nothing says which row belongs to which picture: {remedy}. "
         f"Only if the rows are in {ORDER}{first}, pass --by-order (by_order=True in Python)."
     )

@@ -16,13 +16,13 @@ import numpy as np
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, ToRead, stamps_of
-from sightline.compute.ahead import run_ahead
 from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
+from sightline.compute.prefetch import prefetch
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
 from sightline.records import Batch, Skipped, Tags, shown
 from sightline.store.events import Event, NewEvent
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.writer import Change, FileStamp, Writer
 
 BATCH = 1024
 BATCH_SECONDS = 10.0
@@ -32,7 +32,7 @@ Bad = list[tuple[Skipped, int, int]]
 
 @dataclass(slots=True)
 class _Read:
-    """One picture on its way: what was read, its words, and its rows if it has them."""
+    """A picture that was read: its data, its words, and its rows if it has them."""
 
     todo: ToRead
     picture: PictureRead
@@ -65,8 +65,8 @@ class PictureReader:
         if not plan.read:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
-        jobs = (request(self.root, t.found, limits, pixels=pixels) for t in plan.read)
-        answers = run_ahead(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
+        jobs = (request(self.root, t.file, limits, pixels=pixels) for t in plan.read)
+        answers = prefetch(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
         self.progress.start("index", len(plan.read))
         todo = iter(plan.read)
         try:
@@ -89,8 +89,8 @@ class PictureReader:
                 self.progress.advance()
                 picture = result if isinstance(result, Failed) else self._checked(result)
                 if isinstance(picture, Failed):
-                    bad = Skipped(t.found.path, picture.kind, picture.reason)
-                    skipped.append((bad, t.found.size, t.found.mtime))
+                    bad = Skipped(t.file.path, picture.kind, picture.reason)
+                    skipped.append((bad, t.file.size, t.file.mtime))
                     dead += [t.picture] if t.picture is not None else []
                 else:
                     read.append(_Read(t, picture, self._words(t, picture)))
@@ -109,7 +109,7 @@ class PictureReader:
         return more
 
     def _checked(self, result: Done) -> PictureRead | Failed:
-        """Return what a worker sent, unless it makes no sense: a picture may have taken it over."""
+        """Return what a worker sent, checked: a hostile picture may control the worker."""
         try:
             picture = answer(result)
         except (KeyError, ValueError):
@@ -120,7 +120,7 @@ class PictureReader:
 
     def _words(self, todo: ToRead, r: PictureRead) -> dict[str, Tags]:
         self.problems += r.problems
-        extra = tags.extra_words(self.files, todo.found.path, self.options.folder_words)
+        extra = tags.extra_words(self.files, todo.file.path, self.options.folder_words)
         return tags.clean([*r.words, *extra])
 
     def _describe(self, read: list[_Read]) -> None:
@@ -129,7 +129,7 @@ class PictureReader:
         if not places:
             return
         jobs = (
-            describe_job(r.todo.found.path, r.picture.rgb, places)
+            describe_job(r.todo.file.path, r.picture.rgb, places)
             for r in read
             if r.picture.rgb is not None
         )
@@ -137,7 +137,7 @@ class PictureReader:
         for r, result in zip(read, answers, strict=True):
             if isinstance(result, Failed):
                 names = ", ".join(w.name for w in self.options.features)
-                path = shown(r.todo.found.path)
+                path = shown(r.todo.file.path)
                 self.problems.append(f"{path}: no features ({names}): {result.reason}")
             else:
                 r.rows = rows_of(result)
@@ -151,8 +151,8 @@ class PictureReader:
     ) -> None:
         new: list[NewEvent] = []
         for r in read:
-            said, r.number = self._events(plan, r, len(new))
-            new += said
+            picture_events, r.number = self._events(plan, r, len(new))
+            new += picture_events
         events = self.writer.append(new)
         for r in read:
             r.number = r.number if r.number > 0 else _number(events[-r.number - 1])
@@ -165,7 +165,7 @@ class PictureReader:
             batches=[self._batch(part, terms) for part in (with_rows, without) if part],
             dead=dead,
             stamps=[
-                Stamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.found))
+                FileStamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.file))
                 for r in read
             ],
             skipped=skipped,
@@ -189,14 +189,14 @@ class PictureReader:
         """Return a picture's events, and its id or (below 0) the place of its first event."""
         picture = self._identity(plan, r)
         body: dict[str, Json] = {
-            "path": r.todo.found.path.decode("utf-8", "surrogateescape"),
+            "path": r.todo.file.path.decode("utf-8", "surrogateescape"),
             "sha": r.picture.sha, "size": r.picture.size, "mtime": r.picture.mtime,
             "width": r.picture.width, "height": r.picture.height, "format": r.picture.format,
             "taken": r.picture.taken,
         }  # fmt: skip
         reference = -position - 1 if picture is None else picture
         old = self.writer.catalogue.words(picture) if picture is not None else []
-        # A table that cannot be read now says nothing new, and no file what sessions said.
+        # A table that cannot be read changes no words, and words of sessions are in no file.
         kept = (t for t in old if t.source in self.files.failed or tags.of_session(t.source))
         r.words.update((t.source, t) for t in kept)
         seen = NewEvent("picture-seen", picture, body)

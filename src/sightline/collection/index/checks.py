@@ -1,4 +1,4 @@
-"""What an index run is given is checked before anything is written: folder, tables, vectors.
+"""Checks of the input of an index run before anything is written: folder, tables, vectors.
 
 Pictures are read in the course of the run, so rows of vectors are compared with the paths that the
 run is going to read. What can only be known afterwards, such as a broken picture, is checked again
@@ -14,8 +14,7 @@ from contextlib import closing
 from sightline.collection.discovery import root_of_store
 from sightline.collection.index.assignment import by_key_or_order, in_order, matches, no_match
 from sightline.collection.index.options import IndexOptions
-from sightline.collection.index.plan import Plan, make_plan
-from sightline.collection.index.run import plan_for
+from sightline.collection.index.plan import Plan, plan_for
 from sightline.collection.index.tags import read_table
 from sightline.collection.index.vectors import check_name_free, open_vectors, same_as_before
 from sightline.errors import (
@@ -26,7 +25,6 @@ from sightline.errors import (
     UsageError,
 )
 from sightline.features.imported import ImportedVectors
-from sightline.pictures.folder import walk
 from sightline.records import shown
 from sightline.store.catalogue import Catalogue, KnownPicture, VectorsFile
 from sightline.store.home import Home, current_version
@@ -109,7 +107,7 @@ def check_vectors(
     by_order: bool,
     forgotten: Sequence[str] = (),
 ) -> None:
-    """Refuse files whose rows cannot be assigned to the pictures a run is going to have.
+    """Raise for files whose rows cannot be assigned to the pictures that the run will have.
 
     Raises
     ------
@@ -120,7 +118,7 @@ def check_vectors(
         return
     plan, known, files = _planned(home, root, options)
     if plan.vanished and not plan.seen:
-        return  # The run itself refuses this, or is told to believe it.
+        return  # The run itself raises, unless --allow-empty was given.
     pictures = _expected(plan, known)
     for v in vectors:
         file = next((f for f in files if f.name == v.name and not _among(f, forgotten)), None)
@@ -160,20 +158,20 @@ def _check(
 
 
 def _planned(
-    home: Home, root: bytes, o: IndexOptions
+    home: Home, root: bytes, options: IndexOptions
 ) -> tuple[Plan, list[KnownPicture], list[VectorsFile]]:
+    """Return the plan of the run, the pictures known before it, and the files of vectors."""
     if home.exists():
         try:
             # Without the engine that a reader would ask.
             with closing(Catalogue(home.catalogue, write=False)) as catalogue:
                 live = Snapshot(home.shards, current_version(home, catalogue)).ids().tolist()
-                plan = plan_for(root, catalogue, set(live), o)
+                plan = plan_for(root, catalogue, set(live), options)
                 files = [f for f in catalogue.vectors_files() if f.present]
                 return plan, catalogue.known(), files
         except NoCollection:
             pass  # A first run was stopped before it wrote anything.
-    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
-    return make_plan(walked, [], [], set(), root, follow=o.limits.follow), [], []
+    return plan_for(root, None, set(), options), [], []
 
 
 def _expected(plan: Plan, known: Sequence[KnownPicture]) -> dict[bytes, int]:
@@ -181,7 +179,7 @@ def _expected(plan: Plan, known: Sequence[KnownPicture]) -> dict[bytes, int]:
     leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
     skipped = {s.path for s in (*plan.still_skipped, *plan.skipped_now)}
     kept = {k.path for k in known if k.picture not in leaving and k.path not in skipped}
-    paths = kept | {t.found.path for t in plan.read}
+    paths = kept | {t.file.path for t in plan.read}
     return {path: i for i, path in enumerate(sorted(paths))}
 
 

@@ -19,11 +19,12 @@ from sightline._typing import RGB, Arrays
 from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.collection.index.plan import ToRead
 from sightline.compute.describing import feature_class, fingerprint, load_feature
-from sightline.contracts import Compute, Done, InTurn, Json, Part, PartDone, Progress
+from sightline.contracts import Compute, Done, Json, Part, PartDone, Progress, SerialMapper
 from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request
 from sightline.store.models import arrays_file, save_model
 from sightline.store.writer import Writer
+from sightline.vectors import Fingerprint
 
 SAMPLE = 2_600
 SAMPLE_BYTES = 400 << 20
@@ -34,7 +35,7 @@ def resolved(
     writer: Writer, requests: Sequence[FeatureRequest], size: int
 ) -> tuple[FeatureRequest, ...]:
     """Return the features wanted, those that were fitted before with their codebook."""
-    books = {name.rpartition("-")[0]: name for name in writer.version.codebooks}
+    books = {Fingerprint.parse(name).name: name for name in writer.version.codebooks}
     return tuple(
         _with_codebook(writer, w, books[w.name], size)
         if not w.fingerprint and w.name in books
@@ -80,18 +81,18 @@ def fit_missing(
 def _fitted(
     sample: Sequence[RGB], todo: Sequence[FeatureRequest], shards: int, compute: Compute
 ) -> Iterator[Arrays]:
-    """Yield the arrays of each feature: of those that can, in shards; elsewhere, side by side."""
+    """Yield the arrays of each feature, fitted in shards if it can be, else side by side."""
     kinds = [feature_class(w.place) for w in todo]
     alone = [shards == 1 or "shards" not in inspect.signature(k.fit).parameters for k in kinds]
     away: Iterator[PartDone] = iter(())
-    if any(alone) and not isinstance(compute, InTurn):
+    if any(alone) and not isinstance(compute, SerialMapper):
         held = compute.hold(_packed(sample))
         places = [w.place for w, a in zip(todo, alone, strict=True) if a]
         away = compute.map(fit_feature, [Part({"place": p}, held=(held,)) for p in places])
     for kind, by_itself in zip(kinds, alone, strict=True):
         if not by_itself:
             yield kind.fit(sample, SEED, shards=shards, compute=compute)
-        elif isinstance(compute, InTurn):
+        elif isinstance(compute, SerialMapper):
             yield kind.fit(sample, SEED)
         else:
             yield {n: np.asarray(a) for n, a in next(away).arrays.items()}
@@ -123,30 +124,30 @@ def _sample(
     progress: Progress,
 ) -> list[RGB]:
     """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
-    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.found.path).digest())[:SAMPLE]
-    jobs = (request(root, t.found, options.limits, pixels=True) for t in chosen)
-    found: list[RGB] = []
+    chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.file.path).digest())[:SAMPLE]
+    jobs = (request(root, t.file, options.limits, pixels=True) for t in chosen)
+    sample: list[RGB] = []
     n_bytes = 0
     progress.start("sample", len(chosen))
     for result in compute.run(READ_TASK, jobs, "decode"):
         progress.advance()
         rgb = answer(result).rgb if isinstance(result, Done) else None
         if rgb is not None:
-            found.append(rgb)
+            sample.append(rgb)
             n_bytes += rgb.nbytes
         if n_bytes > SAMPLE_BYTES:
             break
     progress.finish()
-    if not found:
+    if not sample:
         raise CollectionError(
             f"None of the {len(chosen)} pictures could be read, so no features can be fitted. "
             "Run: sightline doctor --skipped"
         )
-    return found
+    return sample
 
 
 def warm(requests: Sequence[FeatureRequest]) -> None:
-    """Describe one small picture here, so that no worker spends its time limit on compiling."""
+    """Describe one small picture in this process, so that workers find compiled kernels."""
     picture = np.zeros((48, 64, 3), np.uint8)
     picture[::2] = 255
     for w in requests:

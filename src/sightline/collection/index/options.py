@@ -70,7 +70,7 @@ def index_options(
     """Return the options of a run; features that are not named are those the settings name."""
     names = plugins.expanded(features or split_names(s.features))
     return IndexOptions(
-        limits=ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow),
+        limits=ReadLimits.of(s),
         hidden=s.hidden,
         exclude=tuple(os.fsencode(e) for e in split_names(s.exclude)),
         folder_words=s.folder_words,
@@ -88,7 +88,7 @@ def index_options(
 def feature_request(name: str, place: str, size: int) -> FeatureRequest:
     """Return a feature by name; one that has to be fitted has no fingerprint yet.
 
-    What it needs and is not installed is named here, before an index remembers to compute it.
+    Missing packages raise here, before an index remembers to compute the feature.
     """
     if is_fitted(place):
         require = getattr(feature_class(place), "require", None)
@@ -118,11 +118,13 @@ def remember_flags(
 ) -> Settings:
     """Keep the flags of this run that later runs shall use too; return the settings with them."""
     flags = {o.name: o.value for o in origins if o.origin == "flag"}
-    kept: dict[str, settings.Value] = {n: v for n, v in flags.items() if n in settings.REMEMBERED}
+    remembered: dict[str, settings.Value] = {
+        n: v for n, v in flags.items() if n in settings.REMEMBERED
+    }
     if features:
-        kept["features"] = ",".join(features)
-    if not kept:
+        remembered["features"] = ",".join(features)
+    if not remembered:
         return current
     with disk_errors(home.folder / "config.toml"):
-        settings.remember(home.folder, kept)
-    return replace(current, **kept)  # type: ignore[arg-type]
+        settings.remember(home.folder, remembered)
+    return replace(current, **remembered)  # type: ignore[arg-type]

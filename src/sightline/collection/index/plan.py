@@ -1,10 +1,10 @@
-"""What an index run has to do: which files are new, changed, moved, gone, or as they were.
+"""The plan of an index run: which files are new, changed, moved, gone, or as they were.
 
 A picture keeps its id through moves, renames and edits. Content decides first: a file whose content
 belonged to a picture that is no longer where it was *is* that picture, even if another picture
 lay at its path before (so renumbering a whole folder mixes nothing up). Otherwise the path decides.
 
-What an index run would do, found out without doing it.
+A preview is the plan without the run: `sightline index --dry-run`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from sightline.collection.index import tags
+from sightline.collection.index.options import IndexOptions
 from sightline.errors import DataError
-from sightline.pictures.folder import PictureFile, Unreadable
+from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
-from sightline.records import Skipped
-from sightline.store.catalogue import UNPUBLISHED, KnownPicture
+from sightline.records import Skipped, Tags
+from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
+from sightline.store.home import Home, Reader
+from sightline.store.upkeep.rollback import reusable_rows
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
 _PASSING = frozenset(["unreadable", "special"])
@@ -30,9 +34,9 @@ _Hash = Callable[[bytes], str]
 
 @dataclass(frozen=True, slots=True)
 class ToRead:
-    """A file to read; `picture` is its id where that is already settled."""
+    """A file to read; `picture` is its id where that is already known."""
 
-    found: PictureFile
+    file: PictureFile
     picture: int | None = None
     moved: bool = False
 
@@ -56,7 +60,7 @@ class Plan:
     free: dict[str, list[int]] = field(default_factory=dict)
 
     def claim(self, sha: str) -> int | None:
-        """Return the id of a picture with this content that lost its place, if there is one."""
+        """Return the id of a picture with this content that lost its file, if there is one."""
         ids = self.free.get(sha)
         return ids.pop(0) if ids else None
 
@@ -79,24 +83,24 @@ def make_plan(
     retry: bool = False,
     follow: bool = False,
 ) -> Plan:
-    """Compare what is there with what is known; `live` are the ids with complete rows.
+    """Compare files with what is known of them; `live` are the ids with complete rows.
 
     `reusable` are pictures with an outdated row whose right row lies in the store.
     """
     plan = Plan()
     by_path = {k.path: k for k in known}
-    bad = {s.path: (s, size, mtime) for s, size, mtime in skipped}
+    skipped_before = {s.path: (s, size, mtime) for s, size, mtime in skipped}
     changed: list[tuple[PictureFile, KnownPicture]] = []
     for item in walked:
         if isinstance(item, Unreadable):
             plan.unreadable.append(item)
             continue
         plan.seen += 1
-        before = bad.pop(item.path, None)
+        before = skipped_before.pop(item.path, None)
         if isinstance(item, Skipped):
             plan.skipped_now.append(item)
             if item.kind == "unreadable":
-                by_path.pop(item.path, None)  # It is still there, and keeps its id.
+                by_path.pop(item.path, None)  # The file exists, and the picture keeps its id.
         elif before and not retry and _still_bad(item, before):
             plan.still_skipped.append(before[0])
             by_path.pop(item.path, None)
@@ -107,31 +111,31 @@ def make_plan(
                 changed.append((item, k))
             else:
                 plan.same += _place(plan, item, k, live, reusable)
-    plan.no_longer_skipped = list(bad)
+    plan.no_longer_skipped = list(skipped_before)
     for k in by_path.values():
         (plan.unlisted if _below(k.path, plan.unreadable) else plan.vanished).append(k)
     _identify(plan, changed, partial(_sha, root, follow), live, reusable)
     return plan
 
 
-def _still_bad(found: PictureFile, before: tuple[Skipped, int, int]) -> bool:
+def _still_bad(file: PictureFile, before: tuple[Skipped, int, int]) -> bool:
     skipped, size, mtime = before
-    return (found.size, found.mtime) == (size, mtime) and skipped.kind not in _PASSING
+    return (file.size, file.mtime) == (size, mtime) and skipped.kind not in _PASSING
 
 
 def _place(
-    plan: Plan, found: PictureFile, k: KnownPicture, live: set[int], reusable: Container[int]
+    plan: Plan, file: PictureFile, k: KnownPicture, live: set[int], reusable: Container[int]
 ) -> bool:
-    """Say what to do for a picture whose content is as known; return whether nothing is."""
+    """Plan for a picture whose content did not change; return whether there is nothing to do."""
     outdated = k.outdated
     right = outdated is None or outdated.part == "features"
     if k.picture in reusable:
-        plan.reuse.append((found, k))
+        plan.reuse.append((file, k))
     elif k.picture not in live or k.stamps == UNPUBLISHED or not right:
-        plan.read.append(ToRead(found, k.picture))
+        plan.read.append(ToRead(file, k.picture))
         return False
-    if stamps_of(found) != (outdated.stamps if outdated else k.stamps):
-        plan.words.append((found, k))
+    if stamps_of(file) != (outdated.stamps if outdated else k.stamps):
+        plan.words.append((file, k))
         return False
     return k.picture not in reusable
 
@@ -147,16 +151,16 @@ def _identify(
     live: set[int],
     reusable: Container[int],
 ) -> None:
-    """Settle who is who among files that changed in place, and note whose content is homeless."""
+    """Assign ids to files that changed in place, and collect ids whose content lost its file."""
     homeless = list(plan.vanished)
     edited: list[tuple[PictureFile, KnownPicture, str]] = []
-    for found, k in changed:
-        sha = sha_of(found.path)
+    for file, k in changed:
+        sha = sha_of(file.path)
         if sha != k.sha:
             homeless.append(k)
-            edited.append((found, k, sha))
-        elif _place(plan, found, k, live, reusable):
-            plan.touched.append((found, k))
+            edited.append((file, k, sha))
+        elif _place(plan, file, k, live, reusable):
+            plan.touched.append((file, k))
     free: dict[str, list[int]] = defaultdict(list)
     for k in sorted(homeless, key=lambda k: k.picture):
         free[k.sha].append(k.picture)
@@ -168,21 +172,21 @@ def _identify(
 def _settle(
     plan: Plan, edited: list[tuple[PictureFile, KnownPicture, str]], sha_of: _Hash, sizes: set[int]
 ) -> None:
-    """Let content find its picture first; what is left keeps the id of its path."""
+    """Assign ids by content first; the other files keep the id of their path."""
     waiting = []
     for t in plan.read:
-        if t.picture is None and t.found.size in sizes:
-            claimed = plan.claim(sha_of(t.found.path))
-            t = ToRead(t.found, claimed, moved=claimed is not None)
+        if t.picture is None and t.file.size in sizes:
+            claimed = plan.claim(sha_of(t.file.path))
+            t = ToRead(t.file, claimed, moved=claimed is not None)
         waiting.append(t)
-    moved = [(found, k, plan.claim(sha)) for found, k, sha in edited]
-    for found, k, claimed in moved:
+    moved = [(file, k, plan.claim(sha)) for file, k, sha in edited]
+    for file, k, claimed in moved:
         if claimed is None and k.picture in plan.free.get(k.sha, []):
             plan.free[k.sha].remove(k.picture)
-            waiting.append(ToRead(found, k.picture))
+            waiting.append(ToRead(file, k.picture))
         else:
-            waiting.append(ToRead(found, claimed, moved=claimed is not None))
-    plan.read = sorted(waiting, key=lambda t: t.found.path)
+            waiting.append(ToRead(file, claimed, moved=claimed is not None))
+    plan.read = sorted(waiting, key=lambda t: t.file.path)
     kept = {t.picture for t in plan.read}
     gone = {k.picture: k for k in plan.vanished}
     gone.update((k.picture, k) for _, k, _ in edited)
@@ -195,3 +199,78 @@ def _sha(root: bytes, follow: bool, path: bytes) -> str:
             return hashlib.file_digest(f, "sha256").hexdigest()
     except (OSError, DataError):
         return ""  # The worker that reads it will say why.
+
+
+def plan_for(
+    root: bytes,
+    catalogue: Catalogue | None,
+    live: set[int],
+    options: IndexOptions,
+    reusable: Container[int] = (),
+) -> Plan:
+    """Walk the folder and compare it with the catalogue; None for a store that is still empty."""
+    follow = options.limits.follow
+    walked = walk(root, follow=follow, hidden=options.hidden, exclude=options.exclude)
+    if catalogue is None:
+        return make_plan(walked, [], [], live, root, follow=follow)
+    # A limit that was changed may let in what it kept out.
+    retry = options.retry or catalogue.meta("limits") not in (None, limits_text(options))
+    known, skipped = catalogue.known(), catalogue.skipped()
+    return make_plan(
+        walked, known, skipped, live, root, reusable=reusable, retry=retry, follow=follow
+    )
+
+
+def limits_text(options: IndexOptions) -> str:
+    """Return the limits files are skipped by, as one comparable text."""
+    limits = options.limits
+    return f"{limits.max_megapixels:g} {limits.max_file_bytes} {options.seconds:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The plan of a run, and how many known pictures would get other words.
+
+    `seen` is the sum of what would be read, what stays skipped, and what is already known.
+    """
+
+    plan: Plan
+    reworded: int
+    skipped: int
+    same: int
+
+
+def preview(
+    home: Home, root: bytes, options: IndexOptions, tables: Sequence[str], forgotten: set[str]
+) -> Preview:
+    """Return what a run would do, by folder, tables and store."""
+    if not home.exists():
+        return _preview_of(plan_for(root, None, set(), options), 0)
+    with home.reader() as reader:
+        live = set(reader.snapshot.ids().tolist())
+        kept = reusable_rows(home, reader.catalogue.known(), reader.snapshot, live, set())
+        plan = plan_for(root, reader.catalogue, live, options, kept)
+        return _preview_of(plan, _count_reworded(reader, root, plan, options, tables, forgotten))
+
+
+def _count_reworded(
+    reader: Reader,
+    root: bytes,
+    plan: Plan,
+    options: IndexOptions,
+    tables: Sequence[str],
+    forgotten: set[str],
+) -> int:
+    """Return how many known pictures would get other words."""
+    known = reader.catalogue.words_files()
+    paths = [p for p in dict.fromkeys([*known, *tables]) if p not in forgotten]
+    new_words: dict[int, dict[str, Tags]] = {}
+    tags.from_files(reader.catalogue, tags.WordFiles(paths, root), new_words, options.folder_words)
+    leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
+    return len((new_words.keys() | {k.picture for _, k in plan.words}) - leaving)
+
+
+def _preview_of(plan: Plan, reworded: int) -> Preview:
+    skipped = len(plan.still_skipped) + len(plan.skipped_now)
+    same = plan.seen - len(plan.read) - skipped - reworded
+    return Preview(plan, reworded, skipped, same)

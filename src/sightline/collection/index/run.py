@@ -8,14 +8,14 @@ was. A file that cannot be read is named with its reason and never stops the run
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sightline.collection.index import codebooks, tags
 from sightline.collection.index.batches import BATCH, PictureReader
 from sightline.collection.index.options import IndexOptions
-from sightline.collection.index.plan import Plan, make_plan, stamps_of
+from sightline.collection.index.plan import Plan, limits_text, plan_for, stamps_of
 from sightline.collection.index.tags import (
     from_files,
     publish_kept,
@@ -23,17 +23,16 @@ from sightline.collection.index.tags import (
     with_new_sidecars,
 )
 from sightline.collection.index.vectors import ImportReport, import_vectors, refresh_vectors
-from sightline.contracts import Compute, Failed, Progress
+from sightline.contracts import Compute, Failed, Json, Progress
 from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
-from sightline.pictures.folder import PictureFile, walk
+from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
 from sightline.records import Skipped, Tags, shown
-from sightline.store.catalogue import Catalogue
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.rollback import kept_rows
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.upkeep.rollback import reusable_rows
+from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words import tokens
 
 T = TypeVar("T")
@@ -43,7 +42,7 @@ T = TypeVar("T")
 class IndexReport:
     """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
 
-    `vectors` says what became of each file of vectors that was given.
+    `vectors` has a report for each imported file of vectors.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -59,6 +58,16 @@ class IndexReport:
     seconds: float
     vectors: tuple[ImportReport, ...] = ()
     reused: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "seen": self.seen, "indexed": self.indexed, "added": self.added,
+            "changed": self.changed, "moved": self.moved, "gone": self.gone,
+            "reused": self.reused, "skipped": [{**s.to_dict()} for s in self.skipped],
+            "problems": list[Json](self.problems), "version": self.version,
+            "seconds": round(self.seconds, 3), "vectors": [v.to_dict() for v in self.vectors],
+        }  # fmt: skip
 
 
 class IndexRun:
@@ -94,7 +103,7 @@ class IndexRun:
             reader.read(plan)
             self._reword(plan)
             self._drop(plan, reader)
-            imported, refused = self._import_vectors()
+            imported, problem = self._import_vectors()
             self.problems += refresh_vectors(self.writer, self.root, self.progress)
         except KeyboardInterrupt:
             raise Interrupted(
@@ -102,8 +111,8 @@ class IndexRun:
                 "run the same command again to go on."
             ) from None
         self._finish(before)
-        if refused:
-            raise DataError(refused)
+        if problem:
+            raise DataError(problem)
         # Pictures in folders that could not be listed are still held, and count as seen.
         live = set(self._ids_now()) if plan.unlisted else set()
         skipped = [*plan.still_skipped, *plan.skipped_now, *reader.skipped]
@@ -123,9 +132,9 @@ class IndexRun:
         )
 
     def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
-        """Add the files of vectors that were given; return what became of them, and a refusal.
+        """Import the files of vectors; return their reports, and what went wrong.
 
-        They were checked before the run; only what reading pictures brought to light can be wrong.
+        They were checked before the run; only what depends on the pictures read can still be wrong.
         """
         done: list[ImportReport] = []
         for v in self.vectors:
@@ -148,9 +157,9 @@ class IndexRun:
         self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
         live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
         known = catalogue.known()
-        self._kept = kept_rows(self.writer.home, known, self._snapshot, live, wanted)
+        self._kept = reusable_rows(self.writer.home, known, self._snapshot, live, wanted)
         plan = plan_for(self.root, catalogue, live, self.options, self._kept)
-        self._refuse_vanished(plan)
+        self._check_not_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
         self._load_word_files(plan)
         self.writer.note(
@@ -162,7 +171,7 @@ class IndexRun:
         )
         return plan
 
-    def _refuse_vanished(self, plan: Plan) -> None:
+    def _check_not_vanished(self, plan: Plan) -> None:
         if plan.vanished and not plan.seen and not self.options.allow_empty:
             count = len(plan.vanished)
             raise CollectionError(
@@ -196,8 +205,8 @@ class IndexRun:
         self._files = tags.WordFiles(paths if needed else [], self.root)
         self.problems += self._files.problems
         if self._stale:
-            here = {k.path for k in catalogue.known()} | {t.found.path for t in plan.read}
-            self.problems += self._files.unmatched(here)
+            paths_now = {k.path for k in catalogue.known()} | {t.file.path for t in plan.read}
+            self.problems += self._files.unmatched(paths_now)
 
     # -- rows of other versions, words that changed, pictures that went ----------------------------
 
@@ -217,17 +226,17 @@ class IndexRun:
     def _reword(self, plan: Plan) -> None:
         """Publish pictures whose own words, or words in files about many, have changed."""
         now: dict[int, dict[str, Tags]] = {}
-        stamps: list[Stamp] = []
+        stamps: list[FileStamp] = []
         jobs = [request(self.root, f, self.options.limits, pixels=False) for f, _ in plan.words]
         answers = self.compute.run(WORDS_TASK, jobs, "decode") if jobs else iter(())
-        for (found, k), result in zip(plan.words, answers, strict=True):
+        for (file, k), result in zip(plan.words, answers, strict=True):
             if isinstance(result, Failed):
-                self.problems.append(f"{shown(found.path)}: {result.reason}")
+                self.problems.append(f"{shown(file.path)}: {result.reason}")
                 continue
             self.problems += problems_of(result)
             fresh = tags.clean(words_of(result))
             now[k.picture] = with_new_sidecars(self.writer.catalogue.words(k.picture), fresh)
-            stamps.append(_stamp(k.picture, found))
+            stamps.append(_stamp(k.picture, file))
         if self._stale:
             from_files(self.writer.catalogue, self._files, now, self.options.folder_words)
         live = set(self._ids_now())
@@ -236,7 +245,7 @@ class IndexRun:
             now.update((p, {t.source: t for t in w}) for p, w in known.items())
         self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
 
-    def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[Stamp]) -> None:
+    def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[FileStamp]) -> None:
         if not now:
             return
         self.progress.start("words", len(now))
@@ -255,7 +264,7 @@ class IndexRun:
         return [int(i) for i in snapshot.ids()]
 
     def _drop(self, plan: Plan, reader: PictureReader) -> None:
-        """Take pictures that are no longer there out of the results; their ids stay theirs."""
+        """Remove pictures whose files are gone from the results; they keep their ids."""
         left = {p for ids in plan.free.values() for p in ids}
         gone = [k.picture for k in plan.vanished if k.picture in left]
         self.gone = len(gone)
@@ -279,7 +288,7 @@ class IndexRun:
         w = self.writer
         meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
         if not self._files.failed:
-            # Otherwise the next run looks at the tables again, and says again what is wrong.
+            # Otherwise the next run reads the tables again, and reports the problems again.
             meta.append(("words_stamp", self._stamp_now))
         w.note(Change(meta=meta))
         w.score_missing()
@@ -287,42 +296,14 @@ class IndexRun:
         if w.version.model and without:
             self.problems.append(
                 f"{without} pictures lack the features the model was trained on and are found by "
-                "their words alone. To learn anew: sightline train"
+                "their words alone. Train again: sightline train"
             )
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
 
 
-def plan_for(
-    root: bytes,
-    catalogue: Catalogue,
-    live: set[int],
-    o: IndexOptions,
-    reusable: Container[int] = (),
-) -> Plan:
-    """Walk the folder and compare it with what the catalogue knows."""
-    walked = walk(root, follow=o.limits.follow, hidden=o.hidden, exclude=o.exclude)
-    # A limit that was changed may let in what it kept out.
-    retry = o.retry or catalogue.meta("limits") not in (None, limits_text(o))
-    return make_plan(
-        walked,
-        catalogue.known(),
-        catalogue.skipped(),
-        live,
-        root,
-        reusable=reusable,
-        retry=retry,
-        follow=o.limits.follow,
-    )
-
-
-def limits_text(o: IndexOptions) -> str:
-    """Return the limits files are skipped by, as one comparable text."""
-    return f"{o.limits.max_megapixels:g} {o.limits.max_file_bytes} {o.seconds:g}"
-
-
-def _stamp(picture: int, found: PictureFile) -> Stamp:
-    return Stamp(picture, found.size, found.mtime, stamps_of(found))
+def _stamp(picture: int, found: PictureFile) -> FileStamp:
+    return FileStamp(picture, found.size, found.mtime, stamps_of(found))
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -12,6 +12,7 @@ from sightline.compute.describing import is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.store.home import Home
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,10 @@ def feature_states(home: Home | None) -> list[FeatureState]:
     if home is not None and home.exists():
         with home.reader() as reader:
             rows = _stored(reader.snapshot)
-            learnt = load_word_model(home, reader.snapshot.model)
-            used = set(learnt.features) if learnt else set()
-            alike = load_similarity_model(home, reader.snapshot.similar)
-            used |= set(alike.descriptors) if alike else set()
+            word_model = load_word_model(home, reader.snapshot.model)
+            used = set(word_model.features) if word_model else set()
+            similarity_model = load_similarity_model(home, reader.snapshot.similar)
+            used |= set(similarity_model.descriptors) if similarity_model else set()
     known = plugins.names("features")
     return [
         _state(name, known.get(name), rows.get(name), used)
@@ -80,13 +81,13 @@ def feature_states(home: Home | None) -> list[FeatureState]:
 
 def _stored(snapshot: Snapshot) -> dict[str, tuple[str, int, int]]:
     """Return fingerprint, length and number of pictures of each feature in the store."""
-    found: dict[str, tuple[str, int, int]] = {}
+    stored: dict[str, tuple[str, int, int]] = {}
     for s in snapshot.segments:
         for f, matrix in s.features.items():
-            name = f.rpartition("-")[0]
-            n = int(s.alive().sum()) + found.get(name, ("", 0, 0))[2]
-            found[name] = (f, matrix.shape[1], n)
-    return found
+            name = Fingerprint.parse(f).name
+            n = int(s.alive().sum()) + stored.get(name, ("", 0, 0))[2]
+            stored[name] = (f, matrix.shape[1], n)
+    return stored
 
 
 def _state(

@@ -1,4 +1,4 @@
-"""The words of pictures on their way in: from all sources, to terms.
+"""The words of pictures from all sources, and their terms.
 
 Rows that are copied, not computed: new words for a picture that did not change, and the right
 row of a picture whose row a rollback left behind.
@@ -23,7 +23,7 @@ from sightline.records import Batch, Tags, shown
 from sightline.store.catalogue import Catalogue, KnownPicture
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Change, Stamp, Writer
+from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, split_labels
 
@@ -62,17 +62,17 @@ def folder_words(path: bytes) -> Tags:
 
 
 def changes(picture: int, old: Iterable[Tags], new: dict[str, Tags]) -> list[NewEvent]:
-    """Return the events that turn what is known of a picture's words into what is true now."""
-    before = {t.source: t for t in old}
-    out = []
-    for source in sorted(before.keys() | new.keys()):
-        if before.get(source) != new.get(source):
+    """Return the events that replace the known words of a picture by its present ones."""
+    old_words = {t.source: t for t in old}
+    events = []
+    for source in sorted(old_words.keys() | new.keys()):
+        if old_words.get(source) != new.get(source):
             now = new.get(source, Tags(source))
             body: dict[str, Json] = {
                 "source": source, "tags": list[Json](now.tags), "text": now.text,
             }  # fmt: skip
-            out.append(NewEvent("words", picture, body))
-    return out
+            events.append(NewEvent("words", picture, body))
+    return events
 
 
 def beside(words: Iterable[Tags]) -> dict[str, Tags]:
@@ -102,7 +102,7 @@ def terms_of(words: Iterable[Tags]) -> Terms:
 class WordFiles:
     """The files with words for many pictures, read once in a run.
 
-    `failed` are the sources of files that could not be read: what they said before still stands.
+    `failed` are the sources of files that could not be read: their previous words stay.
     """
 
     def __init__(self, paths: Sequence[str], root: bytes) -> None:
@@ -115,7 +115,7 @@ class WordFiles:
             except (SightlineError, OSError) as e:
                 self.failed.add(f"file:{os.path.basename(text)}")
                 self.problems.append(
-                    f"{text}: {e} What it said before still stands; "
+                    f"{text}: {e} Its previous words stay; "
                     f"to drop it: sightline index --forget-words {text}"
                 )
                 continue
@@ -123,20 +123,20 @@ class WordFiles:
             self._tables.append((text, dict(iter(file))))
 
     def of(self, path: bytes) -> list[Tags]:
-        """Return what the files say about a picture."""
+        """Return the words that the files have for a picture."""
         return [table[path] for _, table in self._tables if path in table]
 
-    def unmatched(self, here: set[bytes]) -> list[str]:
-        """Say of each file how many of its rows name no picture of the collection."""
-        out = []
+    def unmatched(self, present: set[bytes]) -> list[str]:
+        """Return a message for each file with rows that name no picture of the collection."""
+        problems = []
         for text, table in self._tables:
-            lost = [p for p in table if p not in here]
-            if lost:
-                out.append(
-                    f"{os.path.basename(text)}: {len(lost)} of {len(table)} rows name no picture "
-                    f"here, the first {shown(lost[0])}"
+            unmatched = [p for p in table if p not in present]
+            if unmatched:
+                problems.append(
+                    f"{os.path.basename(text)}: {len(unmatched)} of {len(table)} rows name no "
+                    f"picture here, the first {shown(unmatched[0])}"
                 )
-        return out
+        return problems
 
 
 def read_table(text: str, root: bytes) -> WordsFile:
@@ -148,21 +148,21 @@ def read_table(text: str, root: bytes) -> WordsFile:
 
 
 def extra_words(files: WordFiles, path: bytes, folders: bool) -> list[Tags]:
-    """Return what word files and (if wanted) folder names say about a picture."""
-    found = files.of(path)
-    return [*found, folder_words(path)] if folders else found
+    """Return the words of a picture from word files and, if wanted, from folder names."""
+    words = files.of(path)
+    return [*words, folder_words(path)] if folders else words
 
 
 def stamp(paths: Sequence[str], folders: bool) -> str:
     """Return size and time of word files, and whether folders count, as one comparable text."""
-    out = [f"folders:{folders}"]
+    lines = [f"folders:{folders}"]
     for text in paths:
         try:
             s = os.stat(text.encode("utf-8", "surrogateescape"))
-            out.append(f"{text}:{s.st_size}:{s.st_mtime_ns}")
+            lines.append(f"{text}:{s.st_size}:{s.st_mtime_ns}")
         except OSError:
-            out.append(f"{text}:missing")
-    return "\n".join(out)
+            lines.append(f"{text}:missing")
+    return "\n".join(lines)
 
 
 Words = dict[str, Tags]
@@ -180,7 +180,7 @@ def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
 def from_files(
     catalogue: Catalogue, files: WordFiles, now: dict[int, Words], folders: bool
 ) -> None:
-    """Add to `now` every picture for which the word files say something else than before."""
+    """Add to `now` every picture whose words from word files have changed."""
     for k in catalogue.known():
         old = {t.source: t for t in catalogue.words(k.picture)}
         base = now.get(k.picture, old)
@@ -197,7 +197,7 @@ def _from_file(source: str) -> bool:
 def publish_words(
     writer: Writer,
     now: dict[int, Words],
-    stamps: list[Stamp],
+    stamps: list[FileStamp],
     *,
     session: str | None = None,
     first: Sequence[NewEvent] = (),
@@ -230,15 +230,15 @@ def publish_kept(
     Of what the rows hold, only some `features` are taken over. Word files that changed since are
     still seen as changed.
     """
-    known = [(f, k, k.outdated.stamps if k.outdated else k.stamps) for f, k in part]
-    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k, _ in known}
+    outdated = [(f, k, k.outdated.stamps if k.outdated else k.stamps) for f, k in part]
+    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k, _ in outdated}
     batches: list[Batch] = []
     for source in {id(s): s for s in (sources[p] for p in terms)}.values():
         ids = np.array(sorted(p for p in terms if sources[p] is source), np.int64)
         batches += _copied(source, ids, terms, features)
     change = Change(
         batches=batches,
-        stamps=[Stamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in known],
+        stamps=[FileStamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in outdated],
         terms=[s for t in terms.values() for s in t.spelled],
     )
     writer.publish(change, finished=False)

@@ -32,14 +32,16 @@ from sightline.collection.index.assignment import (
     order_of,
     pictures_then,
 )
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import DataError, MissingExtra, ParameterError, UsageError
 from sightline.features.imported import ImportedVectors, read_vectors, stamp_of
 from sightline.records import Batch, FeatureRows, shown
+from sightline.registry import FEATURE_SETS
 from sightline.store.catalogue import Catalogue, VectorsFile, vectors_text
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
+from sightline.vectors import Fingerprint
 
 _NAMED = 20
 # By which rules rows were assigned; a file that was read by older ones is looked at again.
@@ -70,6 +72,14 @@ class ImportReport:
     by_name: tuple[bytes, ...] = ()
     n_by_name: int = 0
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "file": self.file, "key_column": self.key_column, "rows": self.rows,
+            "matched": self.matched, "by_name": self.n_by_name, "unmatched": self.n_unmatched,
+            "unclear": self.n_unclear, "without": self.n_without,
+        }  # fmt: skip
+
     def summary(self) -> str:
         """Say how many pictures have a vector, and how rows were assigned."""
         how = "by order" if self.key_column is None else f"by {self.key_column!r:.60}"
@@ -78,25 +88,25 @@ class ImportReport:
 
     def problems(self) -> list[str]:
         """Say what did not fit, one sentence each."""
-        out = []
+        problems = []
         if self.n_unmatched:
-            of = f"{self.n_unmatched} of {self.rows} rows, the first {shown(self.unmatched[0])}"
-            out.append(f"{self.file}: no picture here for {of}")
+            count = f"{self.n_unmatched} of {self.rows} rows, the first {shown(self.unmatched[0])}"
+            problems.append(f"{self.file}: no picture here for {count}")
         if self.n_unclear:
-            out.append(
+            problems.append(
                 f"{self.file}: {self.n_unclear} of these rows have a file name that fits several "
                 f"pictures or rows, the first {shown(self.unclear[0])}"
             )
         if self.n_by_name:
-            out.append(
+            problems.append(
                 f"{self.file}: {self.n_by_name} of {self.rows} rows were matched by file name "
                 f"alone, the first {shown(self.by_name[0])}"
             )
         if self.n_without:
             n = self.matched + self.n_without
-            of = f"{self.n_without} of {n} pictures, the first {shown(self.without[0])}"
-            out.append(f"{self.file}: no vector for {of}")
-        return out
+            count = f"{self.n_without} of {n} pictures, the first {shown(self.without[0])}"
+            problems.append(f"{self.file}: no vector for {count}")
+        return problems
 
 
 def open_vectors(named: str | os.PathLike[str], key_column: str = "") -> ImportedVectors:
@@ -113,18 +123,22 @@ def open_vectors(named: str | os.PathLike[str], key_column: str = "") -> Importe
 
 
 def remembered_vectors(catalogue: Catalogue) -> list[VectorsFile]:
-    """Return the files of vectors every index looks at."""
+    """Return the files of vectors that every index run reads."""
     return [f for f in catalogue.vectors_files() if f.present]
 
 
 def same_as_before(
-    vectors: ImportedVectors, known: VectorsFile | None, by_order: bool
+    vectors: ImportedVectors, remembered: VectorsFile | None, by_order: bool
 ) -> ImportedVectors | None:
     """Return vectors as they were assigned before, if they are remembered in the same state."""
-    if known is None or bool(known.order) != by_order or (by_order and vectors.candidates):
+    if (
+        remembered is None
+        or bool(remembered.order) != by_order
+        or (by_order and vectors.candidates)
+    ):
         return None
     ways = [vectors] if by_order else [vectors.by(k) for k in vectors.candidates]
-    return next((v for v in ways if v.fingerprint == known.fingerprint), None)
+    return next((v for v in ways if v.fingerprint == remembered.fingerprint), None)
 
 
 def import_vectors(
@@ -150,10 +164,10 @@ def import_vectors(
     check_name_free(vectors.name)
     # Rows a killed run has not removed yet must not be taken for rows of this file.
     _drop_forgotten(writer, progress)
-    here = Here(writer)
+    current = CurrentPictures(writer)
     chosen = same_as_before(vectors, _known(writer, vectors.name), by_order)
-    chosen = chosen or by_key_or_order(vectors, here.pictures, root, by_order)
-    return _attach(writer, root, chosen, here, progress)
+    chosen = chosen or by_key_or_order(vectors, current.pictures, root, by_order)
+    return _attach(writer, root, chosen, current, progress)
 
 
 def refresh_vectors(writer: Writer, root: bytes, progress: Progress) -> list[str]:
@@ -184,18 +198,18 @@ def forget_vectors(
     """
     text = os.fspath(which)
     files = remembered_vectors(writer.catalogue)
-    found = [f for f in files if f.name == text or f.path == _place(Path(text))]
-    for f in found:
+    forgotten = [f for f in files if f.name == text or f.path == _place(Path(text))]
+    for f in forgotten:
         _log(writer, replace(f, present=False))
     _drop_forgotten(writer, progress)
-    return tuple(f.name for f in found)
+    return tuple(f.name for f in forgotten)
 
 
 # -- what the log and the catalogue know ---------------------------------------------------------
 
 
 def _place(path: Path) -> str:
-    # Not what a link leads to: the list of paths lies beside the name that was given.
+    # Links are not resolved: the list of paths lies beside the link.
     return os.path.abspath(path)
 
 
@@ -215,7 +229,7 @@ def _log(writer: Writer, file: VectorsFile) -> None:
 
 def check_name_free(name: str) -> None:
     """Refuse the name of a feature that is computed."""
-    if name in plugins.SETS or name in plugins.names("features"):
+    if name in FEATURE_SETS or name in plugins.names("features"):
         raise UsageError(
             f"{name!r} is the name of a feature that is computed from pictures. "
             "Give the vectors another one: --vectors NAME=FILE"
@@ -235,80 +249,88 @@ def _state(stamp: str, fingerprint: str, without: Sequence[bytes]) -> str:
 
 
 def _refresh(writer: Writer, root: bytes, file: VectorsFile, progress: Progress) -> list[str]:
-    here = Here(writer)
-    without = here.without(here.having(file.fingerprint))
+    current = CurrentPictures(writer)
+    without = current.without(current.having(file.fingerprint))
     state = _state(stamp_of(Path(file.path)), file.fingerprint, without)
     if state == writer.catalogue.meta(_state_key(file.name)):
         return []
     vectors = read_vectors(Path(file.path), file.name, file.key_column)
     if file.order:
-        _refuse_displaced(writer, root, file, vectors, here)
+        _check_not_displaced(writer, root, file, vectors, current)
         vectors = replace(vectors, keys=None, candidates=())
     by_order = bool(file.order)
     chosen = same_as_before(vectors, file, by_order)
-    chosen = chosen or by_key_or_order(vectors, here.pictures, root, by_order)
-    return _attach(writer, root, chosen, here, progress).problems()
+    chosen = chosen or by_key_or_order(vectors, current.pictures, root, by_order)
+    return _attach(writer, root, chosen, current, progress).problems()
 
 
-def _refuse_displaced(
-    writer: Writer, root: bytes, file: VectorsFile, vectors: ImportedVectors, here: Here
+def _check_not_displaced(
+    writer: Writer,
+    root: bytes,
+    file: VectorsFile,
+    vectors: ImportedVectors,
+    current: CurrentPictures,
 ) -> None:
-    """Refuse to go on by order with a file whose keys say that rows belong to other pictures.
+    """Raise if a file is assigned by order and its keys name other pictures.
 
     Before all names of key columns were known, such files were assigned by order.
     """
     unchanged = vectors.by(None).fingerprint == file.fingerprint
     then = pictures_then(writer.log.read(), file) if vectors.candidates else {}
     for keys in vectors.candidates:
-        rows = matches(vectors, keys, here.as_then(then), root).rows
-        n, path = _displaced(here, file, vectors, rows)
+        rows = matches(vectors, keys, current.as_then(then), root).rows
+        n, path = _displaced(current, file, vectors, rows)
         if not rows or (unchanged and not n):
             continue
         column = f"{keys.column!r:.60}"
-        what = f"it now has the key column {column}"
+        problem = f"it now has the key column {column}"
         if unchanged:
-            what = (
+            problem = (
                 f"by its key column {column} {n} of {len(rows)} pictures have the vector of "
                 f"another one, the first {shown(path)}"
             )
         raise DataError(
             f"The rows of {_shown(file.path)} were assigned in the order of the pictures, but "
-            f"{what}. To assign them by key: "
+            f"{problem}. To assign them by key: "
             f"sightline index --vectors {file.name}={_shown(file.path)}."
         )
 
 
 def _displaced(
-    here: Here, file: VectorsFile, vectors: ImportedVectors, rows: dict[int, int]
+    current: CurrentPictures, file: VectorsFile, vectors: ImportedVectors, rows: dict[int, int]
 ) -> tuple[int, bytes]:
-    """Count the pictures whose stored row is not the one given, and return the first path."""
-    ids = np.array(sorted(here.having(file.fingerprint) & rows.keys()), np.int64)
+    """Count the pictures whose stored row differs from the expected one; return the first path."""
+    ids = np.array(sorted(current.having(file.fingerprint) & rows.keys()), np.int64)
     wrong: set[int] = set()
     for start in range(0, len(ids), BATCH):
         part = ids[start : start + BATCH]
-        stored = here.snapshot.rows(file.fingerprint, part)
-        given = vectors.take([rows[i] for i in part.tolist()])
-        if not isinstance(stored, FeatureRows) or stored.rows.shape != given.shape:
+        stored = current.snapshot.rows(file.fingerprint, part)
+        expected = vectors.take([rows[i] for i in part.tolist()])
+        if not isinstance(stored, FeatureRows) or stored.rows.shape != expected.shape:
             wrong.update(part.tolist())
         else:
-            wrong.update(part[(stored.rows != given).any(axis=1)].tolist())
-    return len(wrong), min((p for p, i in here.pictures.items() if i in wrong), default=b"")
+            wrong.update(part[(stored.rows != expected).any(axis=1)].tolist())
+    return len(wrong), min((p for p, i in current.pictures.items() if i in wrong), default=b"")
 
 
 def _attach(
-    writer: Writer, root: bytes, vectors: ImportedVectors, here: Here, progress: Progress
+    writer: Writer,
+    root: bytes,
+    vectors: ImportedVectors,
+    current: CurrentPictures,
+    progress: Progress,
 ) -> ImportReport:
     """Give every picture its row of a file, unless it has it, and take older rows away."""
-    has = here.having(vectors.fingerprint)
-    file, matched = _matched(writer, root, vectors, here, has)
+    has = current.having(vectors.fingerprint)
+    file, matched = _matched(writer, root, vectors, current, has)
     new = {p: row for p, row in matched.rows.items() if p not in has}
     if not new and not has:
         raise no_match(vectors, [vectors.keys] if vectors.keys else [], root)
     if file != _known(writer, file.name):
         _log(writer, file)
-    stale = here.stale(file.name, file.fingerprint)
-    publish_rows(writer, here.snapshot, file.name, stale, new, vectors, progress)
-    without = here.without(has | new.keys())
+    stale = current.stale(file.name, file.fingerprint)
+    publish_rows(writer, current.snapshot, file.name, stale, new, vectors, progress)
+    without = current.without(has | new.keys())
     state = _state(vectors.stamp, file.fingerprint, without)
     writer.note(Change(meta=[(_state_key(file.name), state)]))
     paths = vectors.paths or ()
@@ -334,7 +356,7 @@ def _attach(
 
 
 def _matched(
-    writer: Writer, root: bytes, vectors: ImportedVectors, here: Here, has: set[int]
+    writer: Writer, root: bytes, vectors: ImportedVectors, current: CurrentPictures, has: set[int]
 ) -> tuple[VectorsFile, Matched]:
     """Return a file as it is to be remembered, and whose its rows are.
 
@@ -343,45 +365,45 @@ def _matched(
     """
     place, column = _place(vectors.source), vectors.key_column
     file = VectorsFile(vectors.name, place, vectors.fingerprint, key_column=column)
-    known = _known(writer, vectors.name)
+    remembered = _known(writer, vectors.name)
     then: dict[bytes, int] = {}
-    unchanged = known is not None and known.fingerprint == vectors.fingerprint
-    if known is not None and unchanged and here.without(has):
-        then = pictures_then(writer.log.read(), known)
+    unchanged = remembered is not None and remembered.fingerprint == vectors.fingerprint
+    if remembered is not None and unchanged and current.without(has):
+        then = pictures_then(writer.log.read(), remembered)
     if vectors.keys is not None:
-        matched = matches(vectors, vectors.keys, here.as_then(then), root)
+        matched = matches(vectors, vectors.keys, current.as_then(then), root)
         matched.check_double(vectors.keys.values)
         return file, matched
-    order = order_of(here.pictures)
-    if known is None or not unchanged or known.order == order != order_of(then):
-        return replace(file, order=order), in_order(vectors, here.pictures)
-    file = replace(file, order=known.order)
-    if here.without(has) and order_of(then) != known.order:
+    order = order_of(current.pictures)
+    if remembered is None or not unchanged or remembered.order == order != order_of(then):
+        return replace(file, order=order), in_order(vectors, current.pictures)
+    file = replace(file, order=remembered.order)
+    if current.without(has) and order_of(then) != remembered.order:
         raise DataError(
             f"{_shown(file.path)} has its rows in the order of the pictures, which are others "
             "now. Save it anew for the pictures there are, or with their paths."
         )
     rows = {then[path]: row for row, path in enumerate(sorted(then))}
-    return file, Matched({p: row for p, row in rows.items() if p in here.live})
+    return file, Matched({p: row for p, row in rows.items() if p in current.live})
 
 
 def _drop_forgotten(writer: Writer, progress: Progress) -> None:
     """Remove the rows of files that were forgotten, also of ones a crash left half removed."""
     for file in writer.catalogue.vectors_files():
         if not file.present:
-            here = Here(writer)
+            current = CurrentPictures(writer)
             publish_rows(
-                writer, here.snapshot, file.name, here.stale(file.name), {}, None, progress
+                writer, current.snapshot, file.name, current.stale(file.name), {}, None, progress
             )
-            left = [f for f in writer.catalogue.vectors_files() if f != file]
-            meta = [("vectors_files", vectors_text(left)), (_state_key(file.name), "")]
+            others = [f for f in writer.catalogue.vectors_files() if f != file]
+            meta = [("vectors_files", vectors_text(others)), (_state_key(file.name), "")]
             writer.note(Change(meta=meta))
 
 
 BATCH = 1024
 
 
-class Here:
+class CurrentPictures:
     """The pictures of the current version, by path, and which rows they have."""
 
     def __init__(self, writer: Writer) -> None:
@@ -397,7 +419,9 @@ class Here:
 
     def stale(self, name: str, fingerprint: str = "") -> set[int]:
         """Return the pictures that have rows of a feature under another fingerprint."""
-        return self._with(lambda fs: any(_name_of(f) == name and f != fingerprint for f in fs))
+        return self._with(
+            lambda fs: any(Fingerprint.parse(f).name == name and f != fingerprint for f in fs)
+        )
 
     def without(self, having: set[int]) -> list[bytes]:
         """Return the paths of the other pictures, sorted."""
@@ -413,10 +437,6 @@ class Here:
     def _with(self, wanted: Callable[[Iterable[str]], bool]) -> set[int]:
         parts = (s.ids[s.alive()] for s in self.snapshot.segments if wanted(s.features))
         return {i for ids in parts for i in ids.tolist()}
-
-
-def _name_of(fingerprint: str) -> str:
-    return fingerprint.rpartition("-")[0]
 
 
 def publish_rows(
@@ -451,17 +471,19 @@ def _batches(
     vectors: ImportedVectors | None,
 ) -> Iterator[Batch]:
     for features, ids in snapshot.by_features(pictures):
-        kept = [f for f in features if _name_of(f) != name]
-        given = np.array([i in new for i in ids.tolist()], bool)
-        if vectors is not None and given.any():
-            rows = vectors.take([new[i] for i in ids[given].tolist()])
-            yield _carried(snapshot, ids[given], kept, [FeatureRows(vectors.fingerprint, rows)])
-        if not given.all():
-            yield _carried(snapshot, ids[~given], kept, [])
+        features_kept = [f for f in features if Fingerprint.parse(f).name != name]
+        has_row = np.array([i in new for i in ids.tolist()], bool)
+        if vectors is not None and has_row.any():
+            rows = vectors.take([new[i] for i in ids[has_row].tolist()])
+            yield _carried(
+                snapshot, ids[has_row], features_kept, [FeatureRows(vectors.fingerprint, rows)]
+            )
+        if not has_row.all():
+            yield _carried(snapshot, ids[~has_row], features_kept, [])
 
 
 def _carried(
-    snapshot: Snapshot, ids: Ints, kept: Sequence[str], more: Sequence[FeatureRows]
+    snapshot: Snapshot, ids: Ints, features_kept: Sequence[str], more: Sequence[FeatureRows]
 ) -> Batch:
     """Return pictures as they are, with some of their features and some more."""
     terms: dict[int, tuple[int, ...]] = {}
@@ -476,5 +498,5 @@ def _carried(
         ids=ids,
         terms=tuple(terms[i] for i in order),
         thumbnails=tuple(thumbnails[i] for i in order),
-        features=(*(snapshot.rows(f, ids) for f in kept), *more),
+        features=(*(snapshot.rows(f, ids) for f in features_kept), *more),
     )

@@ -28,16 +28,18 @@ from sightline._typing import Bools, Floats, Ints
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
+from sightline.registry import NO_VECTORS
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
-# A word on a single picture can be searched for, but nothing can be learnt from it.
+# A word on a single picture can be searched for, but nothing can be learned from it.
 LEAST_PICTURES = 2
 MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 _MOSTLY = 0.9
-# Saved words are learnt from so many judged pictures at most, and so many that nobody judged.
+# Maximum numbers of judged and of unjudged pictures that saved words are learned from.
 MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
 
 
@@ -88,7 +90,7 @@ class Dataset:
         return h.hexdigest()[:16]
 
     def only(self, rows: Ints | NDArray[np.bool_]) -> Dataset:
-        """Return some of the pictures, without those that saved words alone are learnt from."""
+        """Return some of the pictures, without those that only saved words are learned from."""
         views = {name: view[rows] for name, view in self.views.items()}
         free = None if self.unlabelled is None else self.unlabelled[rows]
         return Dataset(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
@@ -99,16 +101,16 @@ def aligned(dataset: Dataset, terms: Ints) -> Dataset:
     from scipy.sparse import csr_matrix
 
     cells = dataset.labels.tocoo()
-    at = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    known = terms[at] == dataset.terms
+    column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
+    known = terms[column] == dataset.terms
     keep = known[cells.col]
     shape = (len(dataset), len(terms))
-    labels = csr_matrix((cells.data[keep], (cells.row[keep], at[cells.col[keep]])), shape=shape)
+    labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)
     labels.sort_indices()
     unlabelled = None
     if dataset.unlabelled is not None:
         unlabelled = np.ones(shape, np.bool_)
-        unlabelled[:, at[known]] = dataset.unlabelled[:, known]
+        unlabelled[:, column[known]] = dataset.unlabelled[:, known]
     return replace(dataset, terms=terms, labels=labels, unlabelled=unlabelled, saved=None)
 
 
@@ -157,7 +159,7 @@ def _ordinary_dataset(
 
 def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tuple[str, ...]:
     features = common_features(snapshot, ids)
-    named = [f for f in features if f.rpartition("-")[0] in plugins.expanded(feature_names)]
+    named = [f for f in features if Fingerprint.parse(f).name in plugins.expanded(feature_names)]
     return tuple(named) or features
 
 
@@ -177,7 +179,7 @@ def _saved_dataset(
     feature_names: Sequence[str],
     features: tuple[str, ...] = (),
 ) -> Dataset:
-    """Gather the pictures that saved words are learnt from: all that were judged, and others."""
+    """Gather the pictures that saved words are learned from: all judged ones, and others."""
     every = snapshot.ids()
     judged = np.array([p for p, t in negatives if t in set(term.tolist())], np.int64)
     labelled = np.intersect1d(np.union1d(picture, judged), every)
@@ -240,7 +242,7 @@ def cleaned(picture: Ints, term: Ints, counts_as: Mapping[int, int | None]) -> t
 
 
 def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
-    """Return for (picture, word) whether the last judgement said that it fits.
+    """Return for (picture, word) whether it fits by the last judgement.
 
     >>> verdicts([Judgement("red barn", 7, 1.0, "", 3), Judgement("red", 7, 0.0, "", 2)])
     {(7, 'red'): True, (7, 'barn'): True}
@@ -248,7 +250,7 @@ def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
     last: dict[tuple[int, str], tuple[int, bool]] = {}
     for j in judgements:
         words = [t.text for t in parse(j.query).wanted]
-        # Of several words nobody said which does not fit.
+        # Of several words it is not known which one does not fit.
         for word in words if j.relevance > 0 or len(words) == 1 else ():
             key, now = (j.picture, word), (j.seq, j.relevance > 0)
             if key not in last or last[key][0] <= j.seq:
@@ -309,7 +311,7 @@ def common_features(snapshot: Snapshot, ids: Ints) -> tuple[str, ...]:
     count: dict[str, int] = {}
     for features, group in snapshot.by_features(ids):
         for f in features:
-            if f.rpartition("-")[0] not in plugins.NO_VECTORS:
+            if Fingerprint.parse(f).name not in NO_VECTORS:
                 count[f] = count.get(f, 0) + len(group)
     return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
 
@@ -338,7 +340,7 @@ def _labels(
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
-    # A word on every picture tells them apart as little as one on a single picture.
+    # A word on every picture is as useless for ranking as one on a single picture.
     usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
     if not len(usable):
         todo = "Give pictures more words."
@@ -427,12 +429,11 @@ class Weighting:
         return cls(np.asarray(idf_of(view), np.float32))
 
     def __call__(self, view: View) -> View:
-        """Return rows weighted and of length one; a row of zeros stays so."""
+        """Return rows weighted and L2-normalised; a row of zeros stays so."""
         if self.plain:
             return view
         if not hasattr(view, "tocsr"):
-            norm = np.sqrt(np.einsum("ij,ij->i", view, view))
-            return view / np.where(norm > 0, norm, 1)[:, None]
+            return l2_normalize(view)
         from sightline.features.local.visterms import weighted
 
         return weighted(view, self.idf)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, aligned, split
-from sightline.collection.models.held_out import HeldOutQueries
+from sightline.collection.models.held_out import HeldOutQueries, measure, measure_rows
 from sightline.collection.models.lifecycle import FEWEST
 from sightline.collection.models.queries import combined, one_word
 from sightline.collection.models.recipe import Fitted, fit
@@ -25,15 +25,13 @@ from sightline.collection.models.remote import (
     fewer_shards,
     fit_remote,
     is_sharded,
-    measure_remote,
 )
 from sightline.collection.models.saved_words import load_known
-from sightline.collection.models.selection import measure
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
 from sightline.measures.judged import Judged, RankedList
-from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.measures.many import ManyMeasured, query_scores
 from sightline.measures.precision_recall import (
     PrecisionRecall,
     eleven_points,
@@ -49,7 +47,7 @@ _ENOUGH = 5
 _SHOWN = 8
 _DEPTH = 1_000  # of the lists for other tools
 _HARMED = 20
-# Queries whose curves are drawn as one, and lists of chance that are enough for a smooth curve.
+# Number of queries in the mean curve, and of random lists that give a smooth one.
 _CURVES = 1_000
 
 Words = tuple[tuple[str, float, int], ...]
@@ -76,13 +74,13 @@ class Group:
 
     @property
     def harmed_rate(self) -> float:
-        """The share of queries that the model ranks worse than no model."""
+        """The share of queries that the model ranks worse than the untrained order."""
         return self.harmed / self.n if self.n else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class Harmed:
-    """A query that the model ranks worse than chance, and how many held-out pictures fit it."""
+    """A query ranked worse than in the untrained order, and how many held-out pictures fit it."""
 
     words: str
     avgp: float
@@ -94,7 +92,7 @@ class Harmed:
 class MeanCurve:
     """Mean interpolated precision at eleven recalls over some queries.
 
-    `untrained` is that of the same lists in an order of chance, drawn by a fixed seed.
+    `untrained` is that of the same lists in random order, with a fixed seed.
     """
 
     recall: tuple[float, ...]
@@ -126,36 +124,39 @@ class Evaluation:
     precision_recall: MeanCurve
     harmed: tuple[Harmed, ...]
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as plain values."""
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values, also under the names that earlier releases had."""
         groups: list[Json] = [
             {
-                "queries": g.name, "n": g.n, "AvgP": g.avgp, "untrained": g.untrained,
-                "gain": g.gain, "P10": g.p10, "BEP": g.bep, "p": g.p, "helped": g.helped,
+                "queries": g.name, "n": g.n, "avgp": g.avgp, "untrained": g.untrained,
+                "gain": g.gain, "p10": g.p10, "bep": g.bep, "p": g.p, "helped": g.helped,
                 "harmed": g.harmed, "harmed_rate": g.harmed_rate,
+                "AvgP": g.avgp, "P10": g.p10, "BEP": g.bep,
             }
             for g in self.groups
         ]  # fmt: skip
-        curve: list[Json] = [{"pictures": n, "AvgP": a} for n, a in self.curve]
+        curve: list[Json] = [{"pictures": n, "avgp": a, "AvgP": a} for n, a in self.curve]
         c = self.precision_recall
         means: dict[str, Json] = {
             "recall": list[Json](c.recall), "precision": list[Json](c.precision),
             "untrained": list[Json](c.untrained), "queries": c.queries,
         }  # fmt: skip
         harmed: list[Json] = [
-            {"words": h.words, "AvgP": h.avgp, "untrained": h.untrained, "n": h.n}
+            {"words": h.words, "avgp": h.avgp, "AvgP": h.avgp, "untrained": h.untrained, "n": h.n}
             for h in self.harmed
         ]
         return {
-            "model": self.recipe, "words combined by": self.how, "pictures": self.pictures,
-            "held_out": self.held_out, "words": self.words, "proven": self.proven,
+            "recipe": self.recipe, "combination": self.how, "model": self.recipe,
+            "words combined by": self.how, "pictures": self.pictures,
+            "held_out": self.held_out, "seconds": round(self.seconds, 3), "words": self.words,
+            "proven": self.proven,
             "groups": groups, "curve": curve, "precision_recall": means,
             "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
         }  # fmt: skip
 
 
 def _words_json(words: Words) -> list[Json]:
-    return [{"word": w, "AvgP": a, "n": n} for w, a, n in words]
+    return [{"word": w, "avgp": a, "AvgP": a, "n": n} for w, a, n in words]
 
 
 def evaluate(
@@ -167,16 +168,13 @@ def evaluate(
     held = HeldOutQueries.of(dataset)
     if not len(held.queries):
         raise CollectionError(
-            f"None of the {len(dataset)} pictures that were learnt from is both held out and asked "
-            "about by words others carry, so nothing can be measured. Give words to more pictures, "
+            f"None of the {len(dataset)} pictures with words is both held out and has words "
+            "that others carry, so nothing can be measured. Give words to more pictures, "
             "or judge more and save them as a word."
         )
     rows = model.combination.rows(model.proof.scores(held.dataset.views))
     queries = combined(held.queries, model.combination, held.idf)
-    if compute is None:
-        measured = measure_queries(rows, queries)
-    else:
-        measured = measure_remote(rows, queries, compute)
+    measured = measure_rows(rows, queries, compute)
     groups = tuple(_groups(held, measured))
     best, worst = _examples(held, measured, spelled)
     training = dataset.only(~split(dataset)[0])
@@ -192,7 +190,7 @@ def _loaded(home: Home) -> tuple[WordModel, Dataset, dict[int, str]]:
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         model = load_word_model(home, reader.snapshot.model)
         if model is None:
-            raise CollectionError("Nothing was learnt yet. Run: sightline train")
+            raise CollectionError("There is no word model yet. Run: sightline train")
         if model.about.get("proof_seen"):
             raise CollectionError(
                 "When the model was trained, too few pictures had words to hold any out. "
@@ -229,10 +227,10 @@ def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:
 def _examples(
     held: HeldOutQueries, measured: ManyMeasured, spelled: dict[int, str]
 ) -> tuple[Words, Words]:
-    """Return the words that are learnt best and worst."""
+    """Return the words with the highest and the lowest AvgP."""
     single = np.flatnonzero(one_word(held.queries))
     order = single[np.argsort(-measured.avgp[single], kind="stable")]
-    # A word on one held-out picture is a matter of luck.
+    # The AvgP of a word on very few held-out pictures varies too much.
     many = [i for i in order.tolist() if len(held.queries.fitting(i)) >= _ENOUGH] or order.tolist()
     words = [
         (spelled.get(t, f"word {t}"), float(measured.avgp[i]), len(held.queries.fitting(i)))
@@ -246,7 +244,7 @@ def _examples(
 def _harmed(
     held: HeldOutQueries, measured: ManyMeasured, spelled: dict[int, str]
 ) -> tuple[Harmed, ...]:
-    """Return the queries that lost most against an order that knows nothing."""
+    """Return the queries that lost most against the untrained order."""
     before = held.untrained()
     lost = before - measured.avgp
     worst = [i for i in np.argsort(-lost, kind="stable")[:_HARMED].tolist() if lost[i] > 0]
@@ -267,23 +265,23 @@ def _query_text(held: HeldOutQueries, query: int, spelled: dict[int, str]) -> st
 
 
 def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
-    """Return how precision falls as recall rises, by the model and by chance."""
+    """Return the mean precision-recall curve of the model and of random order."""
     some = np.linspace(0, len(queries) - 1, min(len(queries), _CURVES)).astype(np.int64)
     drawn, rng = set(some.tolist()), np.random.default_rng(0)
     draws = -(-_CURVES // len(drawn))
-    ours: list[PrecisionRecall] = []
-    chance: list[PrecisionRecall] = []
+    by_model: list[PrecisionRecall] = []
+    by_chance: list[PrecisionRecall] = []
     for first, block in query_scores(rows, queries):
         for i, scores in enumerate(block, first):
             if i in drawn:
                 relevant = np.zeros(len(scores))
                 relevant[queries.fitting(i)] = 1
-                ours.append(eleven_points(scores, relevant))
-                chance += [eleven_points(rng.permutation(relevant)) for _ in range(draws)]
-    known, none = mean_eleven_points(ours), mean_eleven_points(chance)
-    lines = (known.recall, known.precision, none.precision)
+                by_model.append(eleven_points(scores, relevant))
+                by_chance += [eleven_points(rng.permutation(relevant)) for _ in range(draws)]
+    model_mean, chance_mean = mean_eleven_points(by_model), mean_eleven_points(by_chance)
+    lines = (model_mean.recall, model_mean.precision, chance_mean.precision)
     recall, precision, untrained = (tuple(x.round(6).tolist()) for x in lines)
-    return MeanCurve(recall, precision, untrained, len(ours))
+    return MeanCurve(recall, precision, untrained, len(by_model))
 
 
 def _curve(

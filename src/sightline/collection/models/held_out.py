@@ -2,7 +2,7 @@
 
 Each word that a held-out picture carries is a query, and so are sets of words. The candidate, which
 was fitted without these pictures, ranks them for every query. So does the proof of the model in
-use, which was fitted without them too, and an untrained order, in which they cannot be told apart.
+use, which was also fitted without them. The baseline is the untrained order, a random one.
 """
 
 from __future__ import annotations
@@ -12,16 +12,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Bools
-from sightline.collection.models import selection
+from sightline._typing import Bools, Floats
 from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
-from sightline.collection.models.recipe import Fitted
+from sightline.collection.models.recipe import (
+    Fitted,
+)
+from sightline.collection.models.remote import measure_remote
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import WordModel
 from sightline.contracts import Mapper
-from sightline.measures.many import measure_queries, untrained_average_precision
+from sightline.measures.many import (
+    ManyMeasured,
+    measure_queries,
+    untrained_average_precision,
+)
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
 from sightline.words.combining import Combination
@@ -38,13 +44,14 @@ class HeldOutQueries:
     @classmethod
     def of(cls, dataset: Dataset) -> HeldOutQueries:
         """Return the held-out part of a dataset and its evaluation queries."""
-        held, _ = split(dataset)
-        labels, out = dataset.labels[~held], dataset.only(held)
-        idf = idf_in(labels) if labels.shape[0] else np.ones(len(dataset.terms))
-        return cls(out, evaluation_queries(out.labels, idf, carriers(labels) > 0), idf)
+        is_held_out, _ = split(dataset)
+        training_labels, held_out = dataset.labels[~is_held_out], dataset.only(is_held_out)
+        idf = idf_in(training_labels) if training_labels.shape[0] else np.ones(len(dataset.terms))
+        known = carriers(training_labels) > 0
+        return cls(held_out, evaluation_queries(held_out.labels, idf, known), idf)
 
     def untrained(self) -> NDArray[np.float64]:
-        """Return the AvgP of each query in an order that knows nothing."""
+        """Return the expected AvgP of each query in a random order."""
         n = max(len(self.dataset), 1)
         return untrained_average_precision(np.diff(self.queries.fit_start), n)
 
@@ -59,7 +66,7 @@ def measure_candidate(
     """Measure a candidate, and the model in use, on the held-out pictures."""
     if not len(held.queries):
         return GateReport.unmeasured(WORDS)
-    measured = selection.measure(fitted, combination, held.dataset, held.queries, held.idf, compute)
+    measured = measure(fitted, combination, held.dataset, held.queries, held.idf, compute)
     untrained = held.untrained()
     test = wilcoxon(measured.avgp, untrained)
     report = GateReport(
@@ -67,17 +74,17 @@ def measure_candidate(
         helped=test.helped, harmed=test.harmed,
         extra={"p10": float(np.nanmean(measured.p10)), "bep": float(np.nanmean(measured.bep))},
     )  # fmt: skip
-    # The proof of a model may have seen the held-out pictures, for want of others.
+    # The proof of a model was fitted to the held-out pictures if there were no others.
     if current is None or current.about.get("proof_seen"):
         return report
     if not set(current.features) <= set(held.dataset.views):
         return replace(report, not_compared=True)
-    avgp, common = _current(held, current)
+    avgp_of_current, common = _current(held, current)
     if not common.any():
         return report
     return replace(
         report,
-        current=float(avgp[common].mean()),
+        current=float(avgp_of_current[common].mean()),
         candidate_on_common=float(measured.avgp[common].mean()),
         n_common=int(common.sum()),
     )
@@ -86,9 +93,31 @@ def measure_candidate(
 def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float64], Bools]:
     """Return the AvgP of the served model's proof, and for which queries it knows all words."""
     knows = current.knows(held.dataset.terms)
-    both = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
-    at = np.minimum(np.searchsorted(current.terms, held.dataset.terms), len(current.terms) - 1)
-    rows = current.combination.rows(current.proof.scores(held.dataset.views))[:, at]
+    common = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
+    columns = np.minimum(np.searchsorted(current.terms, held.dataset.terms), len(current.terms) - 1)
+    rows = current.combination.rows(current.proof.scores(held.dataset.views))[:, columns]
     # Words count as for the candidate: what is served knows how many held-out pictures carry them.
     queries = combined(held.queries, current.combination, held.idf)
-    return measure_queries(rows, queries).avgp, both
+    return measure_queries(rows, queries).avgp, common
+
+
+def measure(
+    fitted: Fitted,
+    combination: Combination,
+    dataset: Dataset,
+    queries: QuerySet,
+    idf: NDArray[np.float64],
+    compute: Mapper | None = None,
+) -> ManyMeasured:
+    """Measure a fitted model on queries over pictures; `compute` is where, if not here."""
+    rows = combination.rows(fitted.scores(dataset.views))
+    return measure_rows(rows, combined(queries, combination, idf), compute)
+
+
+def measure_rows(rows: Floats, queries: QuerySet, compute: Mapper | None) -> ManyMeasured:
+    """Measure weighted queries on rows of word scores; `compute` is where, if not here."""
+    return (
+        measure_queries(rows, queries)
+        if compute is None
+        else measure_remote(rows, queries, compute)
+    )

@@ -8,27 +8,35 @@ model is marked `unproven`.
 
 `publish` then saves the model and moves the pointer to it, unless the store has changed in a way
 that the training could not know of. How a candidate is fitted and measured is up to each kind.
+`training_run` surrounds all of it: the list of running commands, missing features, workers,
+cancelling.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.models.versions import REGIONS, SIMILARITY, ModelKind
 from sightline.contracts import Json, Progress
-from sightline.errors import NotBetter, StoreBusy
+from sightline.errors import Interrupted, NotBetter, StoreBusy
 from sightline.progress import NoProgress
 from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, save_model
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version
 from sightline.store.writer import Scorer, Writer
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.models.requirements import MissingFeatures
+    from sightline.contracts import Compute
 
 SLACK = 0.001
 FEWEST = 30
@@ -88,7 +96,7 @@ class GateReport:
 
     @property
     def is_proven(self) -> bool:
-        """Whether enough was held out to tell."""
+        """Whether enough was held out to measure it."""
         return self.n >= FEWEST
 
     @property
@@ -98,7 +106,7 @@ class GateReport:
 
     @property
     def below_current(self) -> bool:
-        """Whether it is worse than the model in use, on enough of what both know to tell."""
+        """Whether it is worse than the model in use, on enough of what both know."""
         if self.current is None or self.candidate_on_common is None or self.n_common < FEWEST:
             return False
         return self.candidate_on_common < self.current - SLACK
@@ -129,11 +137,20 @@ class GateReport:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the figures under the names that they are stored by; not finite ones as None."""
-        return {key: self._figure(name) for key, name in self.kind.figures.items()}
+        return self.figures(self.kind.figures)
+
+    def figures(self, names: Mapping[str, str]) -> dict[str, Json]:
+        """Return figures by name, each a field or an extra figure; not finite ones as None."""
+        return {key: self._figure(name) for key, name in names.items()}
 
     def _figure(self, name: str) -> Json:
-        value = getattr(self, name) if name in self.__slots__ else self.extra.get(name)
-        return None if value is None or not math.isfinite(value) else value
+        value = getattr(self, name) if hasattr(self, name) else self.extra.get(name)
+        return finite_or_none(value)
+
+
+def finite_or_none(value: float | None) -> Json:
+    """Return a number for JSON, which has no NaN."""
+    return None if value is None or not math.isfinite(value) else value
 
 
 def apply_gate(report: GateReport, *, force: bool, dry_run: bool) -> bool:
@@ -176,7 +193,7 @@ def publish(
     learned_from : ndarray of int64
         Ids of all pictures it learned from.
     note : str
-        What the version says of itself.
+        The description of the version.
     wait : float
         How many seconds to wait for the store's lock.
     scorer : callable, optional
@@ -208,3 +225,52 @@ _POINTERS: dict[str, Callable[[Writer, str, str], Version]] = {
     SIMILARITY.name: Writer.publish_similar,
     REGIONS.name: Writer.publish_regions,
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRun:
+    """A training under way; `compute` is the cluster to train on, None for this process."""
+
+    collection: Collection
+    dry_run: bool
+    progress: Progress
+    compute: Compute | None
+
+    def compute_features(self, missing: MissingFeatures) -> None:
+        """Index the features that pictures lack."""
+        features = missing.to_index(self.collection.settings, dry_run=self.dry_run)
+        if features:
+            self.collection.index(features=features, progress=self.progress, compute=self.compute)
+
+
+@contextlib.contextmanager
+def training_run(
+    collection: Collection,
+    command: str,
+    dry_run: bool,
+    progress: Progress,
+    compute: Compute | None = None,
+    *,
+    local: bool = False,
+) -> Iterator[TrainingRun]:
+    """Run a training that others see in the list of running commands.
+
+    The store is locked only while features or a model are published. With `local` it
+    trains in this process even if the settings name a cluster.
+    """
+    from sightline.compute.backend import training_cluster
+    from sightline.store.locks import require_writable, running
+
+    home = collection.home
+    if not dry_run:
+        require_writable(home.folder)
+    with running(home.folder, command), contextlib.ExitStack() as stack:
+        cluster = None
+        if not local:
+            cluster = stack.enter_context(training_cluster(collection.settings, progress, compute))
+        try:
+            yield TrainingRun(collection, dry_run, progress, cluster)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "Cancelled. Nothing was published; the previous model is still in use."
+            ) from None

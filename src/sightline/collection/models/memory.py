@@ -10,13 +10,13 @@ from sightline.collection.models.dataset import View
 from sightline.similarity import grams
 
 _FREE = Path("/proc/meminfo")
-_FRAME = 768
+_WHITENED = 768
 
 
 def bytes_needed(input_form: str, views: Sequence[View], n_words: int) -> int:
-    """Return about how many bytes a learner takes beside the rows it is given.
+    """Return about how many bytes a learner takes beside its input rows.
 
-    A linear ranker keeps three copies of its weights and the rows in their frame; a learner with a
+    A linear ranker keeps three copies of its weights and the whitened rows; a learner with a
     kernel keeps two square tables of landmarks, one of pictures by landmarks, and three of pictures
     by words.
     """
@@ -24,7 +24,7 @@ def bytes_needed(input_form: str, views: Sequence[View], n_words: int) -> int:
     if input_form == "concat":
         length = sum(int(v.shape[1]) for v in views)
         sparse = any(hasattr(v, "tocsr") for v in views)
-        length = length if sparse else min(length, _FRAME)
+        length = length if sparse else min(length, _WHITENED)
         return 4 * (3 * n_words * length + (0 if sparse else n * length))
     if input_form == "per_feature":
         marks = grams.LANDMARKS if n > grams.MOST_PICTURES else n
@@ -33,7 +33,7 @@ def bytes_needed(input_form: str, views: Sequence[View], n_words: int) -> int:
 
 
 def bytes_free() -> int:
-    """Return how many bytes the machine can give; a large number where it does not tell."""
+    """Return how many bytes the machine can give; a large number if that is unknown."""
     try:
         for line in _FREE.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -47,7 +47,7 @@ def bytes_free() -> int:
 
 
 def gigabytes(n: int) -> str:
-    """Return a number of bytes as people say it.
+    """Return a number of bytes as text.
 
     >>> gigabytes(2_300_000_000), gigabytes(70_000_000)
     ('2.3 GB', '0.1 GB')

@@ -1,4 +1,4 @@
-"""The models of a collection: train them, and look at the versions that are kept."""
+"""The models of a collection: train them, and list the versions that are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Models:
 
     def versions(self) -> list[ModelVersion]:
         """Return the versions that are kept, oldest first, each with the figures of its models."""
-        from sightline.store.upkeep.keeping import describe_versions
+        from sightline.store.upkeep.rollback import describe_versions
 
         with self._home.reader() as reader:
             current = reader.snapshot.version
@@ -79,8 +79,8 @@ class Models:
         progress : Progress, optional
             As of `Collection.train`.
         """
-        from sightline.collection.models.missing_features import missing_for_similarity
-        from sightline.collection.models.run import training_run
+        from sightline.collection.models.lifecycle import training_run
+        from sightline.collection.models.requirements import missing_for_similarity
         from sightline.collection.similarity.supervision import check_source
         from sightline.collection.similarity.training import SimilarOptions, train_similar
 
@@ -110,7 +110,7 @@ class Models:
         Parameters
         ----------
         scenes : int
-            How many to tell apart; 0 for as many as the pictures allow, 20 at most.
+            The number of scenes; 0 for as many as the pictures allow, 20 at most.
         feature : str
             How regions are described: regions-deep, or regions; by default the best installed.
         force : bool, default=False
@@ -122,8 +122,8 @@ class Models:
         compute : Compute, optional
             As of `Collection.train`.
         """
-        from sightline.collection.models.missing_features import missing_for_regions
-        from sightline.collection.models.run import training_run
+        from sightline.collection.models.lifecycle import training_run
+        from sightline.collection.models.requirements import missing_for_regions
         from sightline.collection.tagging.training import RegionOptions, train_regions
 
         if scenes < 0:
@@ -181,5 +181,5 @@ class Models:
         try:
             figures = open_model(self._home.models, name).about.get("figures")
         except StoreError:
-            figures = None  # `store verify` says what is wrong with it.
+            figures = None  # `store verify` reports what is wrong with it.
         return proof_of(name, kind, figures if isinstance(figures, dict) else {})

@@ -1,4 +1,4 @@
-"""Evaluation queries, made of the words of pictures that a model has not seen.
+"""Evaluation queries, made of the words of held-out or validation pictures.
 
 Every word that at least one picture carries is a query; so are sets of words that one picture
 carries, a seeded draw where there are many. Relevant are the pictures that carry all words.
@@ -36,7 +36,7 @@ def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.
     idf : ndarray of float64
         How much each word counts in a query.
     known : ndarray of bool
-        The words there are training pictures for; others are not asked for.
+        The words that training pictures carry; others make no queries.
     """
     captions = [
         (
@@ -53,7 +53,7 @@ def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.
         captions, max_len=LONGEST, max_queries_per_caption=PER_PICTURE, seed=_SEED
     )
     queries = [(tuple(map(int, words)), pictures) for words, pictures in drawn]
-    # A query that all pictures fit orders nothing.
+    # A query that all pictures fit measures nothing.
     queries = [(words, fit) for words, fit in queries if len(fit) < labels.shape[0]]
     if len(queries) > AT_MOST:
         chosen = np.random.default_rng(_SEED).choice(len(queries), AT_MOST, replace=False)
@@ -62,7 +62,7 @@ def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.
 
 
 def one_word(queries: QuerySet) -> NDArray[np.bool_]:
-    """Say of each query whether it is a single word."""
+    """Return for each query whether it is a single word."""
     out: NDArray[np.bool_] = np.diff(queries.start) == 1
     return out
 
@@ -89,7 +89,7 @@ def combined(queries: QuerySet, combination: Combination, idf: NDArray[np.float6
 
 
 def idf_in(labels: Any) -> NDArray[np.float64]:
-    """Return how much each word counts, by the pictures that carry it."""
+    """Return the idf of each word in some pictures."""
     return idf_of(carriers(labels), labels.shape[0])
 
 

@@ -1,25 +1,31 @@
 """Recipes: a ranker, its features and its hyperparameters, fitted to a data set.
 
-A fitted recipe scores every word for every picture. It is kept as arrays, and made again from them.
+A fitted recipe scores every word for every picture. It is saved as arrays.
 How a ranker takes several features is in its `RankerSpec`: PAMIR concatenates them, kernel ridge
 averages their kernels, models of visual words take counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline import plugins
 from sightline._typing import Arrays, Floats, Ints
-from sightline.collection.models.dataset import Dataset, View, Weighting
+from sightline.collection.models.dataset import (
+    Dataset,
+    View,
+    Weighting,
+)
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
 from sightline.errors import UsageError
 from sightline.records import QuerySet
+from sightline.vectors import Fingerprint
 
 # The ranker of words that were saved from sessions: it needs few pictures, and is calibrated.
 SAVED_BY = "ridge"
@@ -28,19 +34,34 @@ _SAVED, _IS_SAVED = "saved.", "is_saved"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to fit: a ranker, the fingerprints of the features it sees, and its settings."""
+    """What to fit: a ranker, the fingerprints of its features, and its hyperparameters."""
 
     ranker: str
     features: tuple[str, ...]
     settings: tuple[tuple[str, Json], ...] = ()
 
     def with_settings(self, **more: Json) -> Recipe:
-        """Return the recipe with some settings changed."""
+        """Return the recipe with some hyperparameters changed."""
         changed = {**dict(self.settings), **more}
         return Recipe(self.ranker, self.features, tuple(sorted(changed.items())))
 
+    def to_json(self) -> dict[str, Json]:
+        """Return the recipe as plain values, with the package of a ranker that a plugin adds."""
+        plugin = plugins.plugin_of_ranker(self.ranker.partition(":")[0])
+        settings: dict[str, Json] = dict(self.settings)
+        plain: dict[str, Json] = {
+            "ranker": self.ranker, "features": list(self.features), "settings": settings,
+        }  # fmt: skip
+        return {**plain, "plugin": plugin} if plugin else plain
+
+    @classmethod
+    def from_json(cls, value: Any) -> Recipe:
+        """Return the recipe from what `to_json` returned."""
+        settings = tuple(sorted(value["settings"].items()))
+        return cls(str(value["ranker"]), tuple(value["features"]), settings)
+
     def __str__(self) -> str:
-        names = "+".join(f.rpartition("-")[0] for f in self.features)
+        names = "+".join(Fingerprint.parse(f).name for f in self.features)
         settings = ", ".join(f"{k}={_short(v)}" for k, v in self.settings)
         return f"{self.ranker} on {names}" + (f" ({settings})" if settings else "")
 
@@ -79,17 +100,19 @@ class Fitted:
             return self._own_scores(views, words)
         at_words = np.arange(len(self.is_saved)) if words is None else words
         saved = self.is_saved[at_words]
-        # Where each word is among those of its own part.
-        at = np.where(self.is_saved, np.cumsum(self.is_saved), np.cumsum(~self.is_saved)) - 1
+        # The column of each word in the part that it belongs to.
+        column = np.where(self.is_saved, np.cumsum(self.is_saved), np.cumsum(~self.is_saved)) - 1
         out = np.empty((views[self.recipe.features[0]].shape[0], len(at_words)), np.float32)
         for part, scores in ((~saved, self._own_scores), (saved, self.saved.scores)):
             if part.any():
-                out[:, part] = scores(views, at[at_words[part]])
+                out[:, part] = scores(views, column[at_words[part]])
         return out
 
     def _own_scores(self, views: Mapping[str, View], words: Ints | None) -> Floats:
-        seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
-        return ranker_spec(self.recipe.ranker).scores(self.arrays, seen, words)
+        return ranker_spec(self.recipe.ranker).scores(self.arrays, self._weighted(views), words)
+
+    def _weighted(self, views: Mapping[str, View]) -> list[View]:
+        return [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
 
     @property
     def shared_space(self) -> bool:
@@ -98,8 +121,7 @@ class Fitted:
 
     def points(self, views: Mapping[str, View]) -> Floats:
         """Return pictures as points of the space, (pictures, k)."""
-        seen = [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
-        return ranker_spec(self.recipe.ranker).points(self.arrays, seen)
+        return ranker_spec(self.recipe.ranker).points(self.arrays, self._weighted(views))
 
     def word_points(self, words: NDArray[np.int64] | None = None) -> Floats:
         """Return words, or those at some positions, as points of the space, (words, k)."""
@@ -110,7 +132,7 @@ class Fitted:
         return ranker_spec(self.recipe.ranker).text_points(self.arrays, labels)
 
     def to_arrays(self, prefix: str) -> Arrays:
-        """Return all numbers of it, under names with a prefix."""
+        """Return its arrays, under names with a prefix."""
         idf = {f"{prefix}idf.{i}": w.idf for i, w in enumerate(self.weightings)}
         own = {**idf, **{f"{prefix}{name}": a for name, a in self.arrays.items()}}
         if self.saved is None:
@@ -120,22 +142,27 @@ class Fitted:
 
     @classmethod
     def from_arrays(cls, recipe: Recipe, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Fitted:
-        """Make it again from what `to_arrays` gave."""
-        own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        if _IS_SAVED in own:
-            is_saved = np.asarray(own.pop(_IS_SAVED)).astype(np.bool_)
-            of_saved = {n: own.pop(n) for n in list(own) if n.startswith(_SAVED)}
+        """Return the fitted recipe from the arrays of `to_arrays`."""
+        plain_arrays = {
+            n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)
+        }
+        if _IS_SAVED in plain_arrays:
+            is_saved = np.asarray(plain_arrays.pop(_IS_SAVED)).astype(np.bool_)
+            of_saved = {n: plain_arrays.pop(n) for n in list(plain_arrays) if n.startswith(_SAVED)}
             saved = cls.from_arrays(Recipe(SAVED_BY, recipe.features), of_saved, _SAVED)
-            return replace(cls.from_arrays(recipe, own, ""), saved=saved, is_saved=is_saved)
+            return replace(
+                cls.from_arrays(recipe, plain_arrays, ""), saved=saved, is_saved=is_saved
+            )
         counts = ranker_spec(recipe.ranker).counts
         weightings = tuple(
-            Weighting(own.pop(f"idf.{i}"), plain=counts) for i in range(len(recipe.features))
+            Weighting(plain_arrays.pop(f"idf.{i}"), plain=counts)
+            for i in range(len(recipe.features))
         )
-        return cls(recipe, weightings, own)
+        return cls(recipe, weightings, plain_arrays)
 
 
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:
-    """Say whether a recipe needs what was fitted last: its base, seeing the same, set the same."""
+    """Return whether a recipe stacks on what was fitted last: its base, with equal features."""
     base = ranker_spec(recipe.ranker).stacked_on
     if (
         not base
@@ -164,9 +191,9 @@ def fit(
     dataset : Dataset
         The pictures.
     validation : tuple of (Dataset, QuerySet), optional
-        Says when to stop, where that is a question.
+        Used for early stopping, by rankers that have it.
     last : Fitted, optional
-        What was fitted to the same pictures before; used where the recipe builds on it.
+        What was fitted to the same pictures before; used if the recipe stacks on it.
     on_round : callable, optional
         Called after each round, by rankers that learn in rounds.
     compute : Mapper, optional
@@ -210,11 +237,27 @@ def ranker_spec(ranker: str) -> RankerSpec:
     {'lam': 0.0001, 'optimise': 'ndcg@10'}
     """
     name, _, option = ranker.partition(":")
-    if name not in RANKERS:
-        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(RANKERS))}.")
-    spec = RANKERS[name]
+    spec = RANKERS.get(name) or _of_plugin(name)
     if not option:
         return spec
     if not spec.option:
         raise UsageError(f"The ranker {name!r} has nothing to set after a colon. Got {option!r}.")
     return spec.with_option(option)
+
+
+def saved_recipe(features: Sequence[str]) -> Recipe:
+    """Return the recipe of saved words: strong regularisation, since there are few pictures.
+
+    Left-out errors, by which alpha is selected for other words, count pictures that nobody labelled
+    as negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and
+    on synthetic clusters, with 2, 3, 8 and 15 positives; the selected one always ranked worse.
+    """
+    settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
+    return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))
+
+
+def _of_plugin(name: str) -> RankerSpec:
+    known = plugins.rankers()
+    if name not in known:
+        raise UsageError(f"There is no ranker {name!r}. Known: {', '.join(sorted(known))}.")
+    return RankerSpec.of(known[name])

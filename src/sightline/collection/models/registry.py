@@ -1,4 +1,4 @@
-"""The rankers of a collection: how each is fitted, stored and asked for scores.
+"""The rankers of a collection: how each is fitted, stored and scored.
 
 All have `fit`, `decision_function(X, words)`, `to_arrays` and `from_arrays`. They differ in X:
 features side by side (linear rankers, whitened where rows are long), one matrix for each feature
@@ -35,6 +35,11 @@ OnRound = Callable[[Any], None]
 @dataclass(frozen=True, slots=True)
 class RankerSpec(RankerEntry):
     """A ranker: its entry in the registry, and how it is fitted and served."""
+
+    @classmethod
+    def of(cls, entry: RankerEntry) -> RankerSpec:
+        """Return the specification of an entry."""
+        return cls(**{f.name: getattr(entry, f.name) for f in fields(entry)})
 
     def with_option(self, value: str) -> RankerSpec:
         """Return the specification with its option set throughout the grid."""
@@ -164,8 +169,5 @@ def _plain(value: Any) -> Json:
 _MOST_STEPS = 1_500_000
 _TOP = "top."
 
-RANKERS: dict[str, RankerSpec] = {
-    name: RankerSpec(**{f.name: getattr(entry, f.name) for f in fields(entry)})
-    for name, entry in ENTRIES.items()
-}
-"""The rankers by name, in the order of `sightline.registry`."""
+RANKERS: dict[str, RankerSpec] = {name: RankerSpec.of(entry) for name, entry in ENTRIES.items()}
+"""The built-in rankers by name, in the order of `sightline.registry`."""

@@ -17,7 +17,7 @@ from sightline._typing import Arrays
 from sightline.collection.models.dataset import Dataset, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.trials import TrialOutcome, TrialResult, run_trials
-from sightline.contracts import Held, Json, Mapper, Part, PartDone, Progress
+from sightline.contracts import Json, Mapper, Part, PartDone, Progress, SharedArrays
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.progress import NoProgress
 from sightline.records import QuerySet
@@ -40,7 +40,7 @@ def run_remote_trials(
     progress: Progress,
     compute: Mapper,
 ) -> Iterator[TrialOutcome]:
-    """Do remotely what `run_trials` does; rankers with shards are driven from here."""
+    """Do remotely what `run_trials` does; rankers with shards are driven by this process."""
     if not recipes:
         return
     held = (
@@ -84,7 +84,7 @@ def try_recipes(args: dict[str, Json], arrays: ArraysByName) -> Result:
     """Fit and measure recipes that may build on each other."""
     training = dataset_of(_names(args["training"]), arrays, "training.")
     validation = dataset_of(_names(args["validation"]), arrays, "validation.")
-    recipes = [recipe_of(r) for r in _list(args["recipes"])]
+    recipes = [Recipe.from_json(r) for r in _list(args["recipes"])]
     trial_arguments = (
         recipes,
         training,
@@ -104,7 +104,7 @@ def try_recipes(args: dict[str, Json], arrays: ArraysByName) -> Result:
             [how, t.avgp, t.p10, t.bep, t.train_seconds, t.query_ms, t.memory, t.pictures]
             for how, t in zip(outcome.ways, outcome.results, strict=True)
         ]
-        reports.append({"recipe": recipe_json(fitted.recipe), "rows": rows})
+        reports.append({"recipe": fitted.recipe.to_json(), "rows": rows})
         fitted_arrays |= _kept(fitted, f"{i}.")
     return {"outcomes": reports}, fitted_arrays
 
@@ -113,24 +113,24 @@ def fit_remote(recipe: Recipe, datasets: Sequence[Dataset], compute: Mapper) -> 
     """Fit one recipe to several sets of pictures, side by side."""
     parts = (
         Part(
-            {"recipe": recipe_json(recipe), "features": list[Json](s.views)},
+            {"recipe": recipe.to_json(), "features": list[Json](s.views)},
             held=(compute.hold(dataset_arrays(s, "")),),
         )
         for s in datasets
     )
     for done in compute.map(fit_recipe, parts):
-        yield _fitted_of(recipe_of(done.value["recipe"]), done, "")
+        yield _fitted_of(Recipe.from_json(done.value["recipe"]), done, "")
 
 
 def fit_recipe(args: dict[str, Json], arrays: ArraysByName) -> Result:
     """Fit one recipe to pictures."""
-    fitted = fit(recipe_of(args["recipe"]), dataset_of(_names(args["features"]), arrays, ""))
-    return {"recipe": recipe_json(fitted.recipe)}, _kept(fitted, "")
+    fitted = fit(Recipe.from_json(args["recipe"]), dataset_of(_names(args["features"]), arrays, ""))
+    return {"recipe": fitted.recipe.to_json()}, _kept(fitted, "")
 
 
 def measure_remote(rows: NDArray[np.float32], queries: QuerySet, compute: Mapper) -> ManyMeasured:
     """Measure queries in parts; each by itself, so that figures equal those measured locally."""
-    held: Held = compute.hold({"rows": rows})
+    held: SharedArrays = compute.hold({"rows": rows})
     firsts = range(0, len(queries), _QUERIES_OF_A_PART)
     parts = (
         Part({}, query_arrays(_some(queries, i, i + _QUERIES_OF_A_PART)), (held,)) for i in firsts
@@ -147,17 +147,17 @@ def measure_some(args: dict[str, Json], arrays: ArraysByName) -> Result:
 
 def dataset_arrays(dataset: Dataset, prefix: str) -> Arrays:
     """Return pictures to learn from as arrays."""
-    out: Arrays = {f"{prefix}ids": dataset.ids, f"{prefix}terms": dataset.terms}
-    out |= table_arrays(dataset.labels, f"{prefix}labels.")
+    arrays: Arrays = {f"{prefix}ids": dataset.ids, f"{prefix}terms": dataset.terms}
+    arrays |= table_arrays(dataset.labels, f"{prefix}labels.")
     if dataset.unlabelled is not None:
-        out[f"{prefix}unlabelled"] = dataset.unlabelled
+        arrays[f"{prefix}unlabelled"] = dataset.unlabelled
     for i, view in enumerate(dataset.views.values()):
-        out |= table_arrays(view, f"{prefix}view{i}.")
-    return out
+        arrays |= table_arrays(view, f"{prefix}view{i}.")
+    return arrays
 
 
 def dataset_of(features: Sequence[str], arrays: ArraysByName, prefix: str) -> Dataset:
-    """Return the pictures again; the names of features do not travel as arrays."""
+    """Return the data set of such arrays; the names of features are sent apart."""
     views = {name: table_of(arrays, f"{prefix}view{i}.") for i, name in enumerate(features)}
     labels = table_of(arrays, f"{prefix}labels.")
     unlabelled = arrays.get(f"{prefix}unlabelled")
@@ -176,18 +176,6 @@ def queries_of(arrays: ArraysByName) -> QuerySet:
     return QuerySet(*(arrays[f"queries.{n}"] for n in _QUERIES))
 
 
-def recipe_json(recipe: Recipe) -> Json:
-    """Return a recipe as plain values."""
-    settings: dict[str, Json] = dict(recipe.settings)
-    return {"ranker": recipe.ranker, "features": list(recipe.features), "settings": settings}
-
-
-def recipe_of(value: Any) -> Recipe:
-    """Return the recipe again."""
-    settings = tuple(sorted(value["settings"].items()))
-    return Recipe(str(value["ranker"]), tuple(value["features"]), settings)
-
-
 def _chains(recipes: Sequence[Recipe]) -> Iterator[list[Recipe]]:
     """Yield recipes in order, those that may build on the one before together with it."""
     chain: list[Recipe] = []
@@ -204,7 +192,7 @@ def _chains(recipes: Sequence[Recipe]) -> Iterator[list[Recipe]]:
 
 def _about(chain: Sequence[Recipe], training: Dataset, validation: Dataset) -> dict[str, Json]:
     return {
-        "recipes": [recipe_json(r) for r in chain],
+        "recipes": [r.to_json() for r in chain],
         "training": list[Json](training.views),
         "validation": list[Json](validation.views),
     }
@@ -216,7 +204,7 @@ def _received_trials(chain: Sequence[Recipe], done: PartDone) -> Iterator[TrialO
         if "failed" in report:
             yield TrialOutcome(recipe, failed=str(report["failed"]))
             continue
-        tried = recipe_of(report["recipe"])
+        tried = Recipe.from_json(report["recipe"])
         rows: list[Any] = _list(report["rows"])
         results = tuple(TrialResult(tried, *row) for row in rows)
         yield TrialOutcome(

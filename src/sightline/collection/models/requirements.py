@@ -1,21 +1,34 @@
-"""Checks that the named rankers can learn from the named features, before any is computed.
+"""What a training needs of pictures: features that can be learned from, computed before it begins.
 
-Computing features may take hours, and the index remembers which were asked for. So the names are
+Computing features may take hours, and the index remembers which were requested. So the names are
 checked first: they must be known, they must be vectors, and some named ranker must be able to use
-one of them.
+one of them. Then the features that pictures lack are listed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from sightline import plugins
+from sightline.collection.index.options import default_features, split_names
+from sightline.collection.index.vectors import remembered_vectors
+from sightline.collection.models.dataset import carried, common_features, is_sparse
 from sightline.collection.models.recipe import ranker_spec
 from sightline.compute.describing import feature_class
-from sightline.errors import UsageError
+from sightline.errors import ParameterError, UsageError
+from sightline.plugins import expanded
+from sightline.registry import NO_VECTORS
+from sightline.settings import Settings
+from sightline.store.home import Home
+from sightline.vectors import Fingerprint
 
 FOR_WORDS, FOR_SIMILARITY = "word models", "the similarity of pictures"
+# What similarity is learned from where pictures have no features and none is named.
+_SIMILARITY_FEATURES = ["whole-all"]
 
 
 def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) -> None:
@@ -26,7 +39,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
     names : iterable of str
         Of features, and of sets of them.
     purpose : str
-        What is to be learnt.
+        What is to be learned.
     instead : sequence of str
         Features to name where nothing else is left.
 
@@ -40,7 +53,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
     The feature 'regions' cannot be used for word models
     """
     names_once = list(dict.fromkeys(names))
-    wrong = [n for n in plugins.expanded(names_once) if n in plugins.NO_VECTORS]
+    wrong = [n for n in plugins.expanded(names_once) if n in NO_VECTORS]
     if not wrong:
         return
     left = ",".join(n for n in names_once if n not in wrong) or ",".join(instead)
@@ -70,9 +83,9 @@ def check_rankers(
     Parameters
     ----------
     rankers : sequence of str
-        Those that were named; where none was, some can always learn.
+        Those that the user named; of the default ones some can always learn.
     features : sequence of str
-        What they are to learn from.
+        What they should learn from.
     have : mapping
         Features that pictures have, with whether each is counts.
     """
@@ -90,10 +103,94 @@ def check_rankers(
         else:
             return
     if reasons:
-        raise UsageError(f"No ranker can learn here: {'; '.join(reasons)}.")
+        raise UsageError(f"No named ranker can learn from these features: {'; '.join(reasons)}.")
 
 
 def _is_counts(name: str, have: Mapping[str, bool]) -> bool:
     if name in have:
         return have[name]
     return bool(getattr(feature_class(plugins.place("features", name)), "sparse", False))
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFeatures:
+    """Features to compute: those of `names`, besides what every index computes."""
+
+    names: tuple[str, ...] = ()
+    imported: frozenset[str] = frozenset()
+    purpose: str = ""
+
+    def to_index(self, settings: Settings, *, dry_run: bool) -> list[str]:
+        """Return the features to index; empty if none is missing.
+
+        Raises
+        ------
+        UsageError
+            Some are missing, and a dry run computes none.
+        """
+        if not self.names:
+            return []
+        if dry_run:
+            raise UsageError(
+                f"The pictures lack {self.purpose}, and a dry run computes none. Run: "
+                f"sightline index --features {','.join(self.names)}"
+            )
+        names = dict.fromkeys([*split_names(settings.features), *self.names])
+        return [n for n in names if n not in self.imported]
+
+
+def missing_for_words(
+    home: Home, rankers: Sequence[str], features: Sequence[str]
+) -> MissingFeatures:
+    """Return the features that word models need."""
+    default = default_features()
+    check_vectors(features, FOR_WORDS, default)
+    with home.reader() as reader:
+        ids = reader.snapshot.ids()
+        common = common_features(reader.snapshot, ids)
+        computed = {Fingerprint.parse(f).name: is_sparse(reader.snapshot, f) for f in common}
+        imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
+        learnable = len(ids) > 1 and len(reader.snapshot.vocabulary()[0])
+    is_counts = {**dict.fromkeys(imported, False), **computed}
+    check_known(features, is_counts)
+    if not learnable:
+        return MissingFeatures()
+    check_rankers(rankers, list(features) or list(computed) or default, is_counts)
+    requested = set(expanded(features))
+    if requested <= is_counts.keys() if requested else computed:
+        return MissingFeatures()
+    return MissingFeatures(tuple(features or default), imported, "features to learn from")
+
+
+def missing_for_similarity(home: Home, features: Sequence[str]) -> MissingFeatures:
+    """Return the features that a similarity model needs."""
+    check_vectors(features, FOR_SIMILARITY, _SIMILARITY_FEATURES)
+    with home.reader() as reader:
+        ids = reader.snapshot.ids()
+        computed = {Fingerprint.parse(f).name for f in common_features(reader.snapshot, ids)}
+        imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
+    check_known(features, computed | imported)
+    requested = list(features) or ([] if computed else _SIMILARITY_FEATURES)
+    if len(ids) < 2 or set(expanded(requested)) <= computed | imported:
+        return MissingFeatures()
+    return MissingFeatures(tuple(requested), imported, "descriptors to compare them by")
+
+
+def missing_for_regions(home: Home, feature: str) -> MissingFeatures:
+    """Return the region feature that a region model needs, unless all tagged pictures have it."""
+    from sightline.collection.tagging.dataset import default_regions, kept_ids
+    from sightline.regions.segment import require
+
+    if feature and feature not in NO_VECTORS:
+        known = ", ".join(sorted(NO_VECTORS))
+        raise ParameterError.of("feature", "train_regions", f"one of {known}", feature)
+    name = feature or default_regions()
+    with home.reader() as reader:
+        ids = np.unique(carried(reader.snapshot)[0])
+        stored = {f for have, _ in reader.snapshot.by_features(ids) for f in have}
+        prints = [f for f in stored if Fingerprint.parse(f).name == name]
+        if len(ids) == max((len(kept_ids(reader.snapshot, f, ids)) for f in prints), default=0):
+            return MissingFeatures()
+    # Before index remembers to segment pictures, which would fail from then on.
+    require()
+    return MissingFeatures((name,), purpose="regions")

@@ -19,11 +19,10 @@ from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
-from sightline.collection.models.held_out import HeldOutQueries
+from sightline.collection.models.held_out import HeldOutQueries, measure
 from sightline.collection.models.queries import carriers, one_word
-from sightline.collection.models.recipe import SAVED_BY, Fitted, Recipe, fit
-from sightline.collection.models.registry import RANKERS
-from sightline.collection.models.selection import Selection, measure
+from sightline.collection.models.recipe import Fitted, fit, saved_recipe
+from sightline.collection.models.selection import Selection
 from sightline.collection.models.trials import fit_combination
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
 from sightline.rankers.cutoff import CutOff
@@ -40,20 +39,20 @@ N = TypeVar("N", np.int64, np.float64)
 
 @dataclass(frozen=True, slots=True)
 class SavedWord:
-    """What became of a saved word.
+    """A saved word as it was learned.
 
     Attributes
     ----------
     word : str
         As it is spelled.
     pictures, negatives : int
-        How many pictures that fit it was learnt from, and that do not.
+        The numbers of training pictures that fit it, and that do not.
     held_out : int
         How many of `pictures` are held out.
     avgp, untrained : float or None
-        What those say of the word, learnt without them, and of an order of chance, as if no picture
-        fitted that nobody judged: both are too low where some do. None where none is held out, or
-        none is left to learn from.
+        AvgP of the word on those, by a model fitted without them, and in the untrained order.
+        Pictures that nobody judged count as not fitting, so both are too low where some fit. None
+        if no picture is held out, or none is left to learn from.
     """
 
     word: str
@@ -108,7 +107,7 @@ def load_known(
 def saved_sessions(log: EventLog) -> list[SessionRecord]:
     """Return the judging sessions that were saved as words.
 
-    Reviews of proposed words are sessions too, but were asked of some pictures alone.
+    Reviews of proposed words are sessions too, but only of some pictures.
     """
     return [r for r in read_sessions(log) if r.start is not None and r.words and not r.reverted]
 
@@ -148,17 +147,6 @@ def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[i
     )
 
 
-def saved_recipe(features: Sequence[str]) -> Recipe:
-    """Return how saved words are learnt: by a strong regulariser, which few pictures ask for.
-
-    Left-out errors, by which alpha is chosen elsewhere, take pictures that nobody labelled for
-    negatives. Of alphas from .03 to 3 this one ranked best on eight classes of Caltech-101 and on
-    made clusters, with 2, 3, 8 and 15 positives; the chosen one ranked worse throughout.
-    """
-    settings = {**RANKERS[SAVED_BY].grid[0], "alpha": 3.0}
-    return Recipe(SAVED_BY, tuple(features), tuple(sorted(settings.items())))
-
-
 def learn_saved(
     dataset: Dataset, features: Sequence[str], spelled: Mapping[int, str]
 ) -> SavedWordModel:
@@ -176,7 +164,7 @@ def learn_saved(
 def saved_report(
     dataset: Dataset, proof: Fitted, combination: Combination, spelled: Mapping[int, str]
 ) -> tuple[SavedWord, ...]:
-    """Say of each saved word what held-out pictures tell of it."""
+    """Return the figures of each saved word on held-out pictures."""
     if dataset.unlabelled is None:
         return ()
     held = HeldOutQueries.of(dataset)
@@ -225,7 +213,7 @@ class JointVocabulary:
     def selection(self, selected: Selection) -> Selection:
         """Return the choice with the saved words in its combination and its cut-off."""
         ordinary, arrays = selected.combination, selected.cutoff.to_arrays()
-        # Where the lists of most words end, those of saved words do.
+        # Saved words have the median cut-off of ordinary ones.
         usual_end = float(np.median(arrays["h"]))
         ends = np.full(len(self.saved.dataset.terms), usual_end)
         cutoff = CutOff.from_arrays({**arrays, "h": self.values(arrays["h"], ends)})
@@ -239,7 +227,7 @@ class JointVocabulary:
         combination.shown_ = ordinary.shown_
         return replace(selected, combination=combination, cutoff=cutoff)
 
-    def _scale(self, how: How, known: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
+    def _scale(self, how: How, known_score: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
         """Return slope, offset and the number of a picture known to carry it, of each saved word.
 
         Products are of probabilities, whatever scored them. Sums are of scores as they are, which
@@ -250,12 +238,14 @@ class JointVocabulary:
         likely = fit_combination("product", unseen, dataset)
         if how == "product":
             return likely.slope_, likely.offset_, likely.known_
-        even = -likely.offset_ / likely.slope_
-        best = fit_combination("sum", unseen, dataset).known_
-        # A word whose own pictures are hardly likely must not be blown up.
-        gap = np.maximum(best - even, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9)
-        slope = max(known - end, 1e-9) / gap
-        return slope, end - slope * even, np.full(len(slope), known)
+        even_score = -likely.offset_ / likely.slope_
+        best_score = fit_combination("sum", unseen, dataset).known_
+        # The scores of a word whose own pictures are improbable must not be magnified.
+        gap = np.maximum(
+            best_score - even_score, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9
+        )
+        slope = max(known_score - end, 1e-9) / gap
+        return slope, end - slope * even_score, np.full(len(slope), known_score)
 
 
 def _unseen(fitted: Fitted) -> NDArray[np.float32]:

@@ -12,30 +12,43 @@ pictures, with several sets of features and the whole grid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline._typing import Floats
-from sightline.collection.models.dataset import Dataset
+from sightline.collection.models.dataset import Dataset, split
+from sightline.collection.models.lifecycle import (
+    FEWEST,
+)
 from sightline.collection.models.memory import bytes_free, bytes_needed, gigabytes
 from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
-from sightline.collection.models.recipe import Fitted, Recipe, ranker_spec
-from sightline.collection.models.remote import measure_remote, run_remote_trials
+from sightline.collection.models.recipe import (
+    SAVED_BY,
+    Fitted,
+    Recipe,
+    fit,
+    ranker_spec,
+    saved_recipe,
+)
+from sightline.collection.models.remote import run_remote_trials
 from sightline.collection.models.trials import (
     TrialResult,
     fit_combination,
     run_trials,
 )
 from sightline.contracts import Mapper, Progress
-from sightline.errors import UsageError
-from sightline.measures.many import ManyMeasured, measure_queries, query_scores
+from sightline.errors import DataError, UsageError
+from sightline.measures.many import query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.records import QuerySet
+from sightline.registry import feature_group
+from sightline.vectors import Fingerprint
 from sightline.words.combining import Combination, How
 
+# Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
+SELECTED_ON = 6_000
 # Number of training pictures for screening, and of rankers that pass it.
 SCREENED_ON, PASSING = 1_500, 2
 # Memory that is left to everything else on the machine.
@@ -81,6 +94,103 @@ class Selection:
     served: Selection | None = None
 
 
+def select(
+    dataset: Dataset,
+    rankers: Sequence[str],
+    features: Sequence[str] | None,
+    progress: Progress,
+    compute: Mapper | None = None,
+) -> Selection:
+    """Select recipe, combination and cut-off without the held-out pictures."""
+    held, validating = split(dataset)
+    inner = _few(np.flatnonzero(~held & ~validating))
+    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
+    rankers, not_tried = trainable_rankers(dataset, rankers, features)
+    if not rankers:
+        raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
+    # By few queries of saved words the selection would be luck.
+    fewest = 1 if dataset.unlabelled is None else FEWEST
+    selected = select_on(training, validation, rankers, features, progress, compute, fewest)
+    if selected is None:
+        selected = select_without_validation(dataset, rankers, features)
+    return replace(selected, not_tried=(*not_tried, *selected.not_tried))
+
+
+def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(rows) <= SELECTED_ON:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, SELECTED_ON, replace=False))
+
+
+def select_on(
+    training: Dataset,
+    validation: Dataset,
+    rankers: Sequence[str],
+    features: Sequence[str] | None,
+    progress: Progress,
+    compute: Mapper | None = None,
+    fewest: int = 1,
+) -> Selection | None:
+    """Select among rankers that can learn; None where there are fewer validation queries."""
+    known = carriers(training.labels) > 0
+    if not known.any():
+        return None
+    idf = idf_in(training.labels)
+    queries = evaluation_queries(validation.labels, idf, known)
+    if len(queries) < fewest:
+        return None
+    task = (training, validation, queries, idf, progress)
+    rankers, first = screen(rankers, features, *task, compute)
+    recipes = candidates(training, rankers, features)
+    return select_recipe(recipes, *task, first, compute)
+
+
+def select_without_validation(
+    dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None
+) -> Selection:
+    """Select the most regularised recipe, without held-out pictures if the others are enough.
+
+    Of a few judged pictures only one may not be held out, which calibrates nothing. So what is
+    served of saved words is calibrated on all of them.
+    """
+    recipe = candidates(dataset, [_safest(rankers)], features)[-1]
+    if dataset.unlabelled is not None and recipe.ranker == SAVED_BY:
+        recipe = saved_recipe(recipe.features)
+    rest = dataset.only(~split(dataset)[0])
+    selected = _without_validation(recipe, rest if carriers(rest.labels).any() else dataset)
+    if dataset.unlabelled is None:
+        return selected
+    return replace(selected, served=_without_validation(recipe, dataset))
+
+
+def _safest(rankers: Sequence[str]) -> str:
+    """Return the most regularised of some rankers, for too few pictures to validate by."""
+    return "ridge" if "ridge" in rankers else rankers[-1]
+
+
+def _without_validation(recipe: Recipe, dataset: Dataset) -> Selection:
+    """Return the selection of one recipe, calibrated by the pictures it is fitted to."""
+    try:
+        fitted = fit(recipe, dataset)
+    except DataError as e:
+        tagged, todo = " with words", "Add words to more pictures."
+        if dataset.unlabelled is not None:
+            tagged, todo = "", "Judge more pictures, and save them again."
+        raise UsageError(
+            f"{recipe.ranker} cannot learn from the {len(dataset)} pictures{tagged} that are not "
+            f"held out to measure the model. {todo} ({e})"
+        ) from e
+    scores = fitted.unseen if fitted.unseen is not None else fitted.scores(dataset.views)
+    if ranker_spec(recipe.ranker).stacked_class:
+        combination = Combination.of_logits(len(dataset.terms))
+    else:
+        combination = fit_combination("product", scores, dataset)
+    # Where each word is as likely as not.
+    even = {"h": np.full(len(dataset.terms), np.log(0.5)), "offsets": np.zeros(3), "follow": [0.0]}
+    cutoff = CutOff.from_arrays({name: np.asarray(a) for name, a in even.items()})
+    return Selection(fitted.recipe, combination, cutoff, ())
+
+
 def trainable_rankers(
     dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> tuple[list[str], list[str]]:
@@ -115,16 +225,16 @@ def trainable_rankers(
 def candidates(
     dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return the recipes worth trying: features of a kind together, and all of them together.
+    """Return the recipes worth trying: features of a group together, and all of them together.
 
-    Features of a kind are the deep ones, the classic ones, the nine of `whole-all`, and each
-    other one by itself.
+    Groups (`registry.feature_group`) are the deep ones, the classic ones, the nine of `whole-all`,
+    and each other one by itself.
     """
     names = [f for f in dataset.views if features is None or f in features]
-    kinds: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for f in names:
-        kinds.setdefault(_kind_of_feature(f), []).append(f)
-    sets = [tuple(fs) for fs in kinds.values()]
+        groups.setdefault(feature_group(Fingerprint.parse(f).name), []).append(f)
+    sets = [tuple(fs) for fs in groups.values()]
     sets += [tuple(names)] if len(sets) > 1 else []
     recipes: dict[Recipe, None] = {}
     # Those that see the same are neighbours, since one may build on the other.
@@ -166,16 +276,7 @@ def screen(
     return [r for r in rankers if r in passing], screening
 
 
-def _kind_of_feature(fingerprint: str) -> str:
-    name = fingerprint.rpartition("-")[0]
-    if name in plugins.SETS["classic-all"]:
-        return "classic"
-    if name in plugins.SETS["whole-all"]:
-        return "whole"
-    return "deep" if name.split("-")[0] == "deep" else name
-
-
-def choose(
+def select_recipe(
     recipes: Sequence[Recipe],
     training: Dataset,
     validation: Dataset,
@@ -190,8 +291,8 @@ def choose(
     `compute` is where recipes are tried, if not here. `first` is the screening; where that was on
     the same pictures, no trial is run twice.
     """
-    again = first is not None and first.training is training
-    start = first if first is not None and again else Screening(training, {})
+    same_pictures = first is not None and first.training is training
+    start = first if first is not None and same_pictures else Screening(training, {})
     screening = _run(recipes, start, validation, queries, idf, progress, compute, "choose")
     failed = dict.fromkeys((*(first.not_tried if first is not None else ()), *screening.not_tried))
     if screening.best is None:
@@ -199,31 +300,8 @@ def choose(
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     fitted, how = screening.best
     combination, cutoff = settle(fitted, how, training, validation, queries, idf)
-    table = screening.table if first is None or again else screening.table + first.table
+    table = screening.table if first is None or same_pictures else screening.table + first.table
     return Selection(fitted.recipe, combination, cutoff, sorted_results(table), tuple(failed))
-
-
-def choose_on(
-    training: Dataset,
-    validation: Dataset,
-    rankers: Sequence[str],
-    features: Sequence[str] | None,
-    progress: Progress,
-    compute: Mapper | None = None,
-    fewest: int = 1,
-) -> Selection | None:
-    """Choose among rankers that can learn; None where fewer validation queries can be asked."""
-    known = carriers(training.labels) > 0
-    if not known.any():
-        return None
-    idf = idf_in(training.labels)
-    queries = evaluation_queries(validation.labels, idf, known)
-    if len(queries) < fewest:
-        return None
-    task = (training, validation, queries, idf, progress)
-    rankers, first = screen(rankers, features, *task, compute)
-    recipes = candidates(training, rankers, features)
-    return choose(recipes, *task, first, compute)
 
 
 def sorted_results(table: Iterable[TrialResult]) -> tuple[TrialResult, ...]:
@@ -239,14 +317,14 @@ def _run(
     idf: NDArray[np.float64],
     progress: Progress,
     compute: Mapper | None,
-    what: str,
+    label: str,
 ) -> Screening:
     """Fit and measure the recipes that were not tried before."""
     training, best = before.training, before.best
     tried, failed = dict(before.tried), dict(before.failed)
     highest = max((t.avgp for t in before.table), default=-1.0)
     todo = [r for r in recipes if r not in tried and r not in failed]
-    progress.start(what, len(todo))
+    progress.start(label, len(todo))
     task = (todo, training, validation, queries, idf, progress)
     for outcome in run_trials(*task) if compute is None else run_remote_trials(*task, compute):
         progress.advance()
@@ -292,19 +370,3 @@ def _cutoff(
     fits[np.repeat(np.arange(len(queries)), np.diff(queries.fit_start)), queries.fit] = True
     combination.fit_shown(table, fits)
     return CutOff().fit(rows, weighted)
-
-
-def measure(
-    fitted: Fitted,
-    combination: Combination,
-    dataset: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
-    compute: Mapper | None = None,
-) -> ManyMeasured:
-    """Measure a fitted model on queries over pictures; `compute` is where, if not here."""
-    rows = combination.rows(fitted.scores(dataset.views))
-    weighted = combined(queries, combination, idf)
-    if compute is None:
-        return measure_queries(rows, weighted)
-    return measure_remote(rows, weighted, compute)

@@ -14,18 +14,16 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline.collection.clicks.labels import FromClicks
-from sightline.collection.models import selection
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
 from sightline.collection.models.lifecycle import (
-    FEWEST,
     GateReport,
     apply_gate,
     publish,
@@ -42,9 +40,8 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import Selection
+from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.trials import TrialResult, note_rounds
-from sightline.collection.models.unvalidated import unvalidated
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
     WordModel,
@@ -56,22 +53,21 @@ from sightline.collection.models.word_model import (
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import UsageError
+from sightline.errors import MissingExtra, UsageError
 from sightline.progress import NoProgress
-from sightline.registry import BY_DEFAULT
+from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.home import Home
+from sightline.vectors import Fingerprint
 
-# Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
-CHOOSE_AMONG = 6_000
-# Those that are tried where none is named.
+# The built-in rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """What to choose from: names of rankers and features, all there are by default.
+    """Names of rankers and features to select from, by default all there are.
 
     `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
     the number of data-parallel parts, for rankers that have them.
@@ -85,12 +81,21 @@ class TrainOptions:
     shards: int = 1
 
 
+# Figures of the held-out pictures, with the fields of `GateReport`.
+_HELD_OUT = {
+    "queries": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
+    "harmed": "harmed", "harmed_rate": "harmed_rate", "p10": "p10", "bep": "bep",
+    "current": "current", "against_current": "candidate_on_common", "common_queries": "n_common",
+    "not_compared": "not_compared",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class TrainReport:
     """The report of a training.
 
-    `course` describes the rounds of a list-wise ranker; `saved` are the words that were saved from
-    judging sessions.
+    `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
+    list-wise ranker; `saved` are the words that were saved from judging sessions.
     """
 
     recipe: str
@@ -109,6 +114,45 @@ class TrainReport:
     clicks: FromClicks = field(default_factory=FromClicks)
     course: str = ""
     saved: tuple[SavedWord, ...] = ()
+    served: Recipe | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values, also under the names that earlier releases had."""
+        served, p = self.served, self.proof
+        trials = [t.to_dict() for t in self.table]
+        tried = [_earlier_trial(t) for t in trials]
+        return {
+            "kind": "words",
+            "ranker": served.ranker if served else "",
+            "features": list[Json](served.features) if served else [],
+            "hyperparameters": dict(served.settings) if served else {},
+            "combination": self.how, "words": self.words, "pictures": self.pictures,
+            "left_out": self.left_out, "model": self.model, "version": self.version,
+            "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
+            "not_tried": list[Json](self.not_tried), "course": self.course,
+            "saved": [asdict(w) for w in self.saved],
+            "clicks": {
+                "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
+                "imports": self.clicks.imports, "capped": self.clicks.capped,
+            },
+            "held_out": p.figures(_HELD_OUT), "trials": list[Json](trials),
+            # Names of earlier releases: of the command line, and of jobs of the service.
+            "chosen": self.recipe, "recipe": self.recipe, "words_combined_by": self.how,
+            "how": self.how, "tried": list[Json](tried), "table": list[Json](tried),
+            "proof": {**p.to_dict(), **p.figures({"queries": "n", "AvgP": "candidate"})},
+        }  # fmt: skip
+
+
+def _earlier_trial(trial: dict[str, Json]) -> dict[str, Json]:
+    """Return a trial under the names that earlier releases had."""
+    named = {name: trial[name] for name in ("ranker", "features")}
+    settings = trial["hyperparameters"]
+    return {
+        **trial, "settings": settings, "words_combined_by": trial["combination"],
+        "how": trial["combination"], "AvgP": trial["avgp"], "P10": trial["p10"],
+        "BEP": trial["bep"], "ms_per_1000": trial["query_ms"], "memory": trial["bytes"],
+        "recipe": {**named, "settings": settings},
+    }  # fmt: skip
 
 
 def train(
@@ -118,7 +162,7 @@ def train(
     progress: Progress,
     compute: Mapper | None = None,
 ) -> TrainReport:
-    """Train on all that is known now, and publish if the gate opens.
+    """Train on all present labels, and publish if the gate opens.
 
     The store is locked only while the model is published: pictures may be indexed and judged
     meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
@@ -127,19 +171,20 @@ def train(
     started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before = reader.snapshot.model
-        current = load_word_model(home, before)
-        rankers = _in_shards(options.rankers or DEFAULT_RANKERS, options.shards)
+        current, unloadable = _current_model(home, before)
+        rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
         source = (reader, log, needed, most, options.session_cap, shared)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = prepare(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    selected = select(dataset, rankers, _prints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = _fits(dataset, recipes, progress, compute)
-    candidate, proof, seen = _proven(dataset, selected, held, current, next(fits), compute)
+    candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
+    proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
     if dataset.saved is not None:
@@ -149,7 +194,7 @@ def train(
     if not options.dry_run:
         about, arrays = make_model(dataset, served, candidate, next(fits), extra)
         about["basis"], about["most_words"] = dataset.basis(), most
-        about["proof_seen"] = seen
+        about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
             WORDS, home, about, arrays, started_from=before, learned_from=_learned_from(dataset),
@@ -161,12 +206,20 @@ def train(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
         time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved,
+        saved, served.recipe,
     )  # fmt: skip
 
 
+def _current_model(home: Home, name: str) -> tuple[WordModel | None, bool]:
+    """Return the model in use, and whether there is one whose ranker is not installed any more."""
+    try:
+        return load_word_model(home, name), False
+    except MissingExtra:
+        return None, True
+
+
 def is_trained(home: Home, session_cap: int | None = None) -> bool:
-    """Say whether the model in use was trained on all that is known now."""
+    """Return whether the model in use was trained on all present labels."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         model = load_word_model(home, reader.snapshot.model)
         if model is None:
@@ -175,6 +228,12 @@ def is_trained(home: Home, session_cap: int | None = None) -> bool:
         shared = model.served.shared_space
         dataset, _ = load_known(reader, log, (), most, session_cap, shared)
         return dataset.basis() == model.about["basis"]
+
+
+def _default_rankers() -> tuple[str, ...]:
+    """Return the rankers that are tried where none is named, those of plugins last."""
+    added = (n for n, entry in plugins.rankers().items() if n not in RANKERS and not entry.opt_in)
+    return (*DEFAULT_RANKERS, *added)
 
 
 def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
@@ -187,7 +246,7 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
 def _fits(
     dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
-    """Yield one recipe fitted to what may prove it, and another, if there is one, to everything.
+    """Yield one recipe fitted without held-out pictures, and another, if any, to everything.
 
     Remotely, the same recipe is fitted to both at the same time.
     """
@@ -201,7 +260,7 @@ def _fits(
             progress.finish()
             yield fitted
         return
-    # What has no rounds to tell of is proven in silence.
+    # Rankers without rounds show no progress for the proof.
     silent = not ranker_spec(recipe.ranker).shared_space
     yield _fitted(recipe, datasets[0], "prove", NoProgress() if silent else progress, compute)
     for other, rest in zip(recipes[1:], datasets[1:], strict=True):
@@ -209,10 +268,10 @@ def _fits(
 
 
 def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
-    """Return the pictures that are not held out, if anything can be learnt from them."""
-    rest = dataset.only(~split(dataset)[0])
-    learnable = bool(carriers(rest.labels).any())
-    return rest if learnable else dataset, learnable
+    """Return the pictures that are not held out, if anything can be learned from them."""
+    training = dataset.only(~split(dataset)[0])
+    learnable = bool(carriers(training.labels).any())
+    return training if learnable else dataset, learnable
 
 
 def _proven(
@@ -225,7 +284,7 @@ def _proven(
 ) -> tuple[Fitted, GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
-    Also say whether it had to see them, for want of others: then it proves nothing, now or later.
+    Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
     if not _provable(dataset)[1]:
         return candidate, GateReport.unmeasured(WORDS), True
@@ -234,23 +293,23 @@ def _proven(
 
 
 def _most_words(rankers: Sequence[str]) -> int:
-    """Return how many words are learnt: more where each costs but a point of a small space."""
+    """Return the maximum number of words: more if each is only a point of a small space."""
     texts = all(ranker_spec(r).shared_space for r in rankers)
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
 def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
-    """Return the features to load: those asked for, and those the model in use is judged by."""
+    """Return the features to load: the requested ones, and those of the model in use."""
     if not options.features or current is None:
         return list(options.features)
-    return [*options.features, *(f.rpartition("-")[0] for f in current.features)]
+    return [*options.features, *(Fingerprint.parse(f).name for f in current.features)]
 
 
 def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
-    """Return the fingerprints of features given by name."""
+    """Return the fingerprints of named features."""
     if not names:
         return None
-    prints = {f.rpartition("-")[0]: f for f in dataset.views}
+    prints = {Fingerprint.parse(f).name: f for f in dataset.views}
     names = plugins.expanded(names)
     missing = [n for n in names if n not in prints]
     if missing:
@@ -259,36 +318,6 @@ def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
             f"Run: sightline index --features {','.join(dict.fromkeys([*prints, *names]))}"
         )
     return [prints[n] for n in names]
-
-
-def prepare(
-    dataset: Dataset,
-    rankers: Sequence[str],
-    features: Sequence[str] | None,
-    progress: Progress,
-    compute: Mapper | None = None,
-) -> Selection:
-    """Choose recipe, combination and cut-off without looking at held-out pictures."""
-    held, validating = split(dataset)
-    inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
-    rankers, not_tried = selection.trainable_rankers(dataset, rankers, features)
-    if not rankers:
-        raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
-    # Few queries of saved words would choose by luck.
-    fewest = 1 if dataset.unlabelled is None else FEWEST
-    task = (training, validation, rankers, features, progress, compute, fewest)
-    selected = selection.choose_on(*task)
-    if selected is None:
-        alone = unvalidated(dataset, rankers, features)
-        return replace(alone, not_tried=tuple(not_tried))
-    return replace(selected, not_tried=(*not_tried, *selected.not_tried))
-
-
-def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    if len(rows) <= CHOOSE_AMONG:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, CHOOSE_AMONG, replace=False))
 
 
 def _learned_from(dataset: Dataset) -> NDArray[np.int64]:
@@ -311,7 +340,7 @@ def make_model(
     served: Fitted,
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
-    """Return what is to be kept of a recipe that was fitted to everything."""
+    """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, carriers(dataset.labels), idf_in(dataset.labels)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
@@ -332,16 +361,16 @@ def make_model(
 
 
 def _fitted(
-    recipe: Recipe, dataset: Dataset, what: str, progress: Progress, compute: Mapper | None
+    recipe: Recipe, dataset: Dataset, label: str, progress: Progress, compute: Mapper | None
 ) -> Fitted:
-    """Fit a recipe, and show how it goes."""
+    """Fit a recipe, and show its progress."""
     note = note_rounds(recipe, progress)
 
     def on_round(round_: object) -> None:
         note(round_)
         progress.advance()
 
-    progress.start(what, None)
+    progress.start(label, None)
     try:
         return fit(recipe, dataset, on_round=on_round, compute=compute)
     finally:

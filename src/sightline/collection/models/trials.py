@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from sightline._typing import Floats
 from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
+from sightline.collection.models.lifecycle import finite_or_none
 from sightline.collection.models.queries import combined
 from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
 from sightline.collection.models.registry import OnRound
-from sightline.contracts import Mapper, Progress
+from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
@@ -43,6 +44,16 @@ class TrialResult:
     query_ms: float
     memory: int
     pictures: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {
+            "ranker": self.recipe.ranker, "features": list[Json](self.recipe.features),
+            "hyperparameters": dict(self.recipe.settings), "combination": self.how,
+            "avgp": finite_or_none(self.avgp), "p10": finite_or_none(self.p10),
+            "bep": finite_or_none(self.bep), "train_seconds": round(self.train_seconds, 3),
+            "query_ms": round(self.query_ms, 3), "bytes": self.memory, "pictures": self.pictures,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +106,7 @@ def run_trials(
         for how, m in measured.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
             rows.append(TrialResult(fitted.recipe, how, *figures, seconds, *cost, len(training)))
-        yield TrialOutcome(recipe, tuple(rows), tuple(measured), lambda made=fitted: made)  # type: ignore[misc]
+        yield TrialOutcome(recipe, tuple(rows), tuple(measured), lambda f=fitted: f)  # type: ignore[misc]
 
 
 def note_rounds(recipe: Recipe, progress: Progress) -> OnRound:
@@ -115,15 +126,15 @@ def _by_combination(
         product = Combination.of_logits(scores.shape[1])
         weighted = combined(queries, product, idf)
         return {"product": measure_queries(product.rows(scores), weighted)}
-    out: dict[How, ManyMeasured] = {}
+    measured: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
             combination = fit_combination(how, fitted.unseen, training)
             rows = combination.rows(scores)
         else:
             combination, rows = _crossed(how, scores, validation)
-        out[how] = measure_queries(rows, combined(queries, combination, idf))
-    return out
+        measured[how] = measure_queries(rows, combined(queries, combination, idf))
+    return measured
 
 
 def _crossed(how: How, scores: Floats, validation: Dataset) -> tuple[Combination, Floats]:
@@ -150,10 +161,10 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     if dataset.unlabelled is None:
         return Combination(how).fit(unseen, dataset.labels)
     carried = np.asarray(dataset.labels.todense()) > 0
-    kept = ~likely_positive(unseen, carried, dataset.unlabelled)
+    counted = ~likely_positive(unseen, carried, dataset.unlabelled)
     words = [
         Combination(how).fit(unseen[rows][:, [w]], carried[rows][:, [w]])
-        for w, rows in enumerate(kept.T)
+        for w, rows in enumerate(counted.T)
     ]
     combination = Combination(how)
     combination.slope_ = np.concatenate([c.slope_ for c in words])
@@ -161,5 +172,5 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     combination.known_ = np.concatenate([c.known_ for c in words])
     combination.shown_ = np.array([1.0, 0.0])
     if how != "product":
-        combination.shown_ = np.array(logistic(combination.rows(unseen)[kept], carried[kept]))
+        combination.shown_ = np.array(logistic(combination.rows(unseen)[counted], carried[counted]))
     return combination

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Arrays, Floats
+from sightline._typing import Arrays
 from sightline.collection.models.dataset import View
+from sightline.vectors import l2_normalize
 
 # Rows longer than `_SHORT` are reduced to this length, fitted to at most this many rows; exponent.
 _SHORT, _MOST_NUMBERS, _MOST_ROWS, _DAMPING = 64, 768, 6_000, 0.2
@@ -36,7 +37,7 @@ def fit_whitening(X: View) -> Arrays:
     few = len(X) > _MOST_ROWS
     rows = X[np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))] if few else X
     mean = rows.mean(axis=0)
-    rows = _unit(rows - mean)
+    rows = l2_normalize(rows - mean)
     if min(rows.shape) < 2 or not rows.any():
         return {}
     products = (rows @ rows.T).astype(np.float64, order="F")
@@ -61,9 +62,6 @@ def whiten(X: View, whitening: Mapping[str, NDArray[Any]]) -> View:
     """Return rows whitened by what `fit_whitening` returned."""
     if "basis" not in whitening:
         return X
-    return np.ascontiguousarray(_unit(X - whitening["mean"]) @ whitening["basis"], np.float32)
-
-
-def _unit(rows: Floats) -> Floats:
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return np.asarray(rows / np.where(length > 0, length, 1)[:, None], np.float32)
+    return np.ascontiguousarray(
+        l2_normalize(X - whitening["mean"]) @ whitening["basis"], np.float32
+    )

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
 from sightline.contracts import Json, Mapper, Part, PartDone
-from sightline.errors import DataError, StoreDamaged
+from sightline.errors import DataError, MissingExtra, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
 from sightline.store.home import Home
@@ -35,16 +36,16 @@ from sightline.store.versions import Version
 from sightline.words.calibration import logistic
 from sightline.words.combining import WAYS, Combination, How
 
-# With words of sessions beside ordinary ones it is format 3, which earlier releases must refuse.
+# Models of ordinary and saved words have format 3, which earlier releases must not read.
 FORMAT, FORMAT_SAVED = 2, 3
-# Published scores may take so many times the bytes of the features they come from.
+# Maximum size of published scores, in multiples of the features they come from.
 BUDGET = 2.0
 # Names of the points that rankers with a shared space publish.
 PICTURES, TEXTS = "pictures", "texts"
-# However short the features: words without a published row take long to ask for.
+# However short the features are: queries for words without a published row are slow.
 LEAST_PUBLISHED = 1_000
 
-# What of a segment tells which words its pictures carry.
+# The arrays of a segment that hold the words of its pictures.
 _BASE = ("word_start", "terms", "word")
 
 
@@ -90,34 +91,34 @@ class WordModel:
 
     def knows(self, terms: Ints) -> NDArray[np.bool_]:
         """Return for each word whether it was learned."""
-        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        out: NDArray[np.bool_] = self.terms[at] == terms
+        columns = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        out: NDArray[np.bool_] = self.terms[columns] == terms
         return out
 
     def query(self, terms: Ints, weights: Sequence[float]) -> WordQuery:
         """Return a query for words it knows, each with the weight the user gave it."""
         order = np.argsort(terms)
-        at = np.searchsorted(self.terms, terms[order])
+        columns = np.searchsorted(self.terms, terms[order])
         of_user = np.asarray(weights, np.float64)[order]
         return WordQuery(
             terms[order],
-            np.asarray(self.combination.weights(self.idf[at], of_user), np.float32),
-            np.asarray(self.combination.known_[at], np.float32),
+            np.asarray(self.combination.weights(self.idf[columns], of_user), np.float32),
+            np.asarray(self.combination.known_[columns], np.float32),
         )
 
     def least(self, query: WordQuery, best: float) -> float:
-        """Return the least score worth showing, where `best` is the highest there is."""
-        at = np.searchsorted(self.terms, query.terms)
-        return self.cutoff.threshold(at, query.weights, best)
+        """Return the cut-off of scores, where `best` is the highest one."""
+        columns = np.searchsorted(self.terms, query.terms)
+        return self.cutoff.threshold(columns, query.weights, best)
 
     def more(self, segment: OpenSegment, terms: Ints) -> Floats | None:
         """Return rows of scores for words that have none published."""
-        at = np.searchsorted(self.terms, terms)
+        columns = np.searchsorted(self.terms, terms)
         points = segment.matrix(self.points_of(PICTURES))
         if points is not None:
-            return self._rows(np.asarray(points) @ self.served.word_points(at).T, at)
+            return self._rows(np.asarray(points) @ self.served.word_points(columns).T, columns)
         views = segment_views(segment, self.features)
-        return None if views is None else self._rows(self.served.scores(views, at), at)
+        return None if views is None else self._rows(self.served.scores(views, columns), columns)
 
     def points_of(self, what: str) -> str:
         """Return by which name the store ranks points of pictures, or of their texts."""
@@ -147,13 +148,13 @@ class WordModel:
 
     def scored(self, views: Mapping[str, View], base: Mapping[str, NDArray[Any]]) -> Scores:
         """Return all that is published of pictures with these rows and words."""
-        at = self.published
+        columns = self.published
         if not self.served.shared_space:
-            scores, points = self.served.scores(views, at), {}
+            scores, points = self.served.scores(views, columns), {}
         else:
             points = {PICTURES: self.served.points(views), TEXTS: self.texts(base)}
-            scores = points[PICTURES] @ self.served.word_points(at).T
-        return Scores(self.name, self.terms[at], self._rows(scores, at), points)
+            scores = points[PICTURES] @ self.served.word_points(columns).T
+        return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
 
 
 def to_saved(
@@ -167,12 +168,12 @@ def to_saved(
     proof: Fitted,
     text_curve: NDArray[np.float64] | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
-    """Return what a model says of itself and its arrays, to be written."""
+    """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
         "format": FORMAT if served.saved is None else FORMAT_SAVED,
         "how": combination.how,
-        "served": _recipe_json(served.recipe),
-        "proof": _recipe_json(proof.recipe),
+        "served": served.recipe.to_json(),
+        "proof": proof.recipe.to_json(),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
@@ -182,16 +183,13 @@ def to_saved(
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
-def _recipe_json(r: Recipe) -> Json:
-    return {"ranker": r.ranker, "features": list(r.features), "settings": dict(r.settings)}
-
-
 def from_saved(saved: SavedModel) -> WordModel:
-    """Make a model again from what was written."""
+    """Return the model of saved description and arrays."""
     about, arrays = saved.about, saved.arrays
     try:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
+        _check_ranker(saved.name, about["served"])
         combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
         return WordModel(
             saved.name,
@@ -202,14 +200,13 @@ def from_saved(saved: SavedModel) -> WordModel:
             np.asarray(arrays["published"]),
             combination,
             CutOff.from_arrays(_under("cutoff.", arrays)),
-            Fitted.from_arrays(_recipe(about["served"]), arrays, "served."),
-            Fitted.from_arrays(_recipe(about["proof"]), arrays, "proof."),
+            Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
+            Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
-            f"The model {saved.name} is not one this release understands ({e}). "
-            "Run: sightline train"
+            f"The model {saved.name} cannot be read by this release ({e}). Run: sightline train"
         ) from e
 
 
@@ -224,10 +221,14 @@ def _how(name: Json) -> How:
     raise ValueError(f"it combines words by {name}")
 
 
-def _recipe(value: Any) -> Recipe:
-    return Recipe(
-        str(value["ranker"]), tuple(value["features"]), tuple(sorted(value["settings"].items()))
-    )
+def _check_ranker(model: str, recipe: Any) -> None:
+    """Raise if the ranker of a model came with a package that is not installed any more."""
+    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
+    if package and name not in plugins.rankers():
+        raise MissingExtra(
+            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
+            f"is not installed. Install {package}, or train again: sightline train"
+        )
 
 
 def load_word_model(home: Home, name: str, *, checked: bool = False) -> WordModel | None:
@@ -324,8 +325,8 @@ def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, Vi
 def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> SegmentScorer | None:
     """Return what scores new pictures by the model of a version; None if it has none.
 
-    With `compute`, several segments at once are scored there; a single one, whose rows are here,
-    is scored here sooner than it travels.
+    With `compute`, several segments are scored there; a single one is scored in this process, which
+    takes less time than sending it.
     """
     if not version.model:
         return None
@@ -333,7 +334,7 @@ def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> Se
 
 
 def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentScorer:
-    """Return what scores pictures by a model, on other machines where `compute` says so."""
+    """Return the scorer of a model, on other machines if there is `compute`."""
     return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
 
 
@@ -342,13 +343,13 @@ def describe_model(home: Home, name: str) -> str:
     model = load_word_model(home, name)
     if model is None:
         return ""
-    what = f"{len(model.terms)} words by {model.served.recipe}"
+    summary = f"{len(model.terms)} words by {model.served.recipe}"
     figures = model.about.get("figures")
     if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{what}, unproven"
+        return f"{summary}, unproven"
     value = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, {value} (untrained {figures['untrained']:.3f}){marks}"
+    return f"{summary}, {value} (untrained {figures['untrained']:.3f}){marks}"
 
 
 FITS = 0.5
@@ -356,14 +357,14 @@ _MOST = 1_000
 
 
 def text_curve(fitted: Fitted, dataset: Dataset) -> Doubles:
-    """Return slope and offset of the curve, from pictures that were not learnt from."""
+    """Return slope and offset of the curve, from pictures that the model was not fitted to."""
     rows = np.arange(len(dataset))
     if len(rows) > _MOST:
         rows = np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
     some = dataset.only(rows)
     scores = fitted.points(some.views) @ fitted.text_points(some.labels).T
     shared = np.asarray((some.labels @ some.labels.T).todense()) > 0
-    # What a picture's own text says of it is not what other texts do.
+    # A picture's own text is no example of how other texts fit it.
     others = ~np.eye(len(rows), dtype=bool)
     return np.array(logistic(scores[others], shared[others]))
 

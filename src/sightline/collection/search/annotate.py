@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import View
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
-    describe_files,
     lengths_of,
-    name_of,
     stored,
 )
 from sightline.collection.similarity.query import QueryPicture, find
-from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel
-from sightline.pictures.reading import ReadLimits
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
+from sightline.vectors import Fingerprint
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
@@ -122,17 +120,18 @@ def views_of(
     if named.picture is not None:
         known = stored(reader.snapshot, np.array([named.picture], np.int64), features, lengths)
     if known is None or not known.have.all():
-        known = _made(reader, features, lengths, named.file, s, compute)
-    lacking = [name_of(f) for f, has in zip(features, known.have[0], strict=True) if not has]
+        known = _computed(reader, features, lengths, named.file, s, compute)
+    lacking = [f for f, has in zip(features, known.have[0], strict=True) if not has]
     if lacking:
+        name = Fingerprint.parse(lacking[0]).name
         raise CollectionError(
-            f"{shown(named.file)} has no {lacking[0]!r}, which the model sees, and it cannot be "
+            f"{shown(named.file)} has no {name!r}, which the model sees, and it cannot be "
             "computed here. Run: sightline index"
         )
     return dict(zip(features, known.views, strict=True))
 
 
-def _made(
+def _computed(
     reader: Reader,
     features: tuple[str, ...],
     lengths: tuple[int, ...],
@@ -142,10 +141,5 @@ def _made(
 ) -> DescribedPictures:
     if not os.path.exists(file):
         raise CollectionError(f"The file {shown(file)} is not there. Is its disk mounted?")
-    limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
-    workers = compute or LocalCompute(1, seconds=s.seconds)
-    try:
-        return describe_files(reader, [file], features, lengths, limits, workers)
-    finally:
-        if compute is None:
-            workers.close()
+    with Extractor(s, compute) as extractor:
+        return extractor.describe(reader, [file], features, lengths)

@@ -22,6 +22,7 @@ from sightline.collection.search.annotate import require_model
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
 from sightline.store.home import Reader
+from sightline.vectors import l2_normalize
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import tokens
 from sightline.words.vocabulary import near
@@ -76,9 +77,8 @@ class SharedSpace:
             like = near(word, self.spelled)
             said = f" Near it in spelling: {', '.join(like)}." if like else ""
             raise UsageError(f"The word {word!r} was not learnt.{said}")
-        lengths = np.linalg.norm(self.words, axis=1)
-        unit = self.words / np.where(lengths > 0, lengths, 1.0)[:, None]
-        cosines = unit @ unit[at]
+        unit_vectors = l2_normalize(self.words)
+        cosines = unit_vectors @ unit_vectors[at]
         order = np.argsort(-cosines, kind="stable")
         return [(self.spelled[w], float(cosines[w])) for w in order[order != at][:n]]
 

@@ -65,12 +65,12 @@ class Words:
                 vocabulary = self._vocabulary = CompletionIndex(reader)
         return vocabulary.completions(prefix, k), vocabulary.version
 
-    def topics(self, n: int = 8, *, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
+    def topics(self, k: int = 8, *, pictures: int = 0, dimension: int | None = None) -> list[Topic]:
         """Return the words, and pictures, at both ends of each dimension of the shared space.
 
         Parameters
         ----------
-        n, pictures : int
+        k, pictures : int
             Number of words and of pictures at each end.
         dimension : int, optional
             Only this dimension.
@@ -78,14 +78,14 @@ class Words:
         from sightline.collection.search.topics import SharedSpace
 
         with self._collection.home.reader() as reader:
-            return SharedSpace(reader).topics(check_count(n, "n", "topics"), pictures, dimension)
+            return SharedSpace(reader).topics(check_count(k, "k", "topics"), pictures, dimension)
 
-    def near(self, word: str, n: int = 8) -> list[tuple[str, float]]:
+    def near(self, word: str, k: int = 8) -> list[tuple[str, float]]:
         """Return the words closest to one in the shared space, with their cosines."""
         from sightline.collection.search.topics import SharedSpace
 
         with self._collection.home.reader() as reader:
-            return SharedSpace(reader).near(word, check_count(n, "n", "near"))
+            return SharedSpace(reader).near(word, check_count(k, "k", "near"))
 
     def tables(self) -> list[str]:
         """Return the tables of words that every index reads."""

@@ -1,7 +1,8 @@
 """The feature that a session learns with: its L2-normalised vectors.
 
-It is the strongest dense feature that nearly all pictures have: a deep one, else imported vectors,
-else a classic one. Vectors are normalised when they are used and never stored a second time.
+It is the best dense feature that nearly all pictures have, in the order of
+`registry.session_preference`: a deep one, else imported vectors, else a classic one. Vectors are
+normalised when they are used and never stored a second time.
 """
 
 from __future__ import annotations
@@ -14,32 +15,30 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import common_features
-from sightline.collection.similarity.descriptors import describe_files, lengths_of, name_of
+from sightline.collection.similarity.descriptors import lengths_of
 from sightline.collection.similarity.query import QueryPicture
-from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
-from sightline.pictures.reading import ReadLimits
 from sightline.records import DenseQuery, FeatureRows, shown
+from sightline.registry import NO_VECTORS, session_preference
 from sightline.settings import Settings
 from sightline.store.home import Reader
 from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
-
-# The best first. Other deep features come next, then imported vectors, then the classic ones.
-_DEEP = ("deep-large", "deep-medium", "deep", "deep-scales")
-_CLASSIC = ("fisher", "classic", "gist", "cedd", "ehd", "gabor", "lbp", "edges", "color")
+from sightline.vectors import Fingerprint, l2_normalize, l2_norms
 
 
 def choose(snapshot: Snapshot, name: str = "") -> str:
     """Return the fingerprint of the feature to learn with; empty if pictures have none."""
     candidates = {
-        name_of(f): f for f in common_features(snapshot, snapshot.ids()) if _dense(snapshot, f)
+        Fingerprint.parse(f).name: f
+        for f in common_features(snapshot, snapshot.ids())
+        if _dense(snapshot, f)
     }
-    if name in plugins.NO_VECTORS:
+    if name in NO_VECTORS:
         raise UsageError(
             f"Sessions cannot learn by {name!r}: it holds the regions of a picture, not one "
             f"vector for the whole. Name another one: {', '.join(sorted(candidates)) or 'deep'}."
@@ -52,15 +51,7 @@ def choose(snapshot: Snapshot, name: str = "") -> str:
         )
     if not candidates:
         return ""
-    return candidates[name or min(candidates, key=_rank)]
-
-
-def _rank(name: str) -> tuple[int, int, str]:
-    if name in _DEEP or name.startswith("deep"):
-        return 0, _DEEP.index(name) if name in _DEEP else len(_DEEP), name
-    if name not in plugins.BUILT_IN["features"]:
-        return 1, 0, name
-    return 2, _CLASSIC.index(name) if name in _CLASSIC else len(_CLASSIC), name
+    return candidates[name or min(candidates, key=session_preference)]
 
 
 def _dense(snapshot: Snapshot, feature: str) -> bool:
@@ -73,6 +64,7 @@ class FeatureSpace:
 
     def __init__(self, snapshot: Snapshot, feature: str) -> None:
         self.snapshot, self.feature = snapshot, feature
+        self.name = Fingerprint.parse(feature).name
         (self.length,) = lengths_of(snapshot, [feature])
         ids = snapshot.having(feature)
         self._order = np.argsort(ids)
@@ -110,8 +102,8 @@ class FeatureSpace:
             return np.zeros((0, self.length), np.float32)
         stored = self.snapshot.rows(self.feature, ids)
         if not isinstance(stored, FeatureRows):
-            raise CollectionError(f"The rows of {name_of(self.feature)} are not dense.")
-        return np.asarray(unit(stored.rows)[at], np.float32)
+            raise CollectionError(f"The rows of {self.name} are not dense.")
+        return np.asarray(unit_rows(stored.rows)[at], np.float32)
 
     def row_of(
         self,
@@ -123,35 +115,29 @@ class FeatureSpace:
         """Return the unit vector of one picture, in the collection or not."""
         if named.picture is not None and self.has(np.array([named.picture])).all():
             return np.asarray(self.rows([named.picture])[0], np.float32)
-        workers = compute or LocalCompute(1, seconds=settings.seconds)
-        limits = ReadLimits(
-            settings.working_size, settings.max_megapixels, int(settings.max_file_mb * 1e6), False
-        )
-        try:
-            described = describe_files(
-                reader, [named.file], [self.feature], [self.length], limits, workers
-            )
-        finally:
-            if compute is None:
-                workers.close()
+        with Extractor(settings, compute) as extractor:
+            described = extractor.describe(reader, [named.file], [self.feature], [self.length])
         if not described.have.all():
             raise CollectionError(
                 f"{shown(os.path.basename(named.file))} is not in the collection, and "
-                f"{name_of(self.feature)} cannot be computed here. Name a picture of the "
+                f"{self.name} cannot be computed here. Name a picture of the "
                 "collection, or another descriptor."
             )
-        return np.asarray(unit(np.asarray(described.views[0], np.float32))[0], np.float32)
+        return np.asarray(unit_rows(np.asarray(described.views[0]))[0], np.float32)
 
 
-def unit(rows: Floats) -> Floats:
-    """L2-normalise rows; zero rows stay zero.
+def unit_rows(rows: Floats) -> Floats:
+    """L2-normalise rows; lengths are added in float64."""
+    return np.asarray(l2_normalize(rows, l2_norms(rows, np.float64)))
 
-    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)).tolist()
-    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+
+def unit_mean(rows: Floats) -> Doubles:
+    """Return the L2-normalised mean of rows.
+
+    >>> unit_mean(np.array([[3.0, 0.0], [0.0, 4.0]], np.float32)).round(3).tolist()
+    [0.6, 0.8]
     """
-    wide = np.asarray(rows, np.float64)
-    length = np.sqrt(np.vecdot(wide, wide))
-    return np.asarray(wide / np.where(length > 0, length, 1.0)[:, None], np.float32)
+    return np.asarray(unit_rows(rows.mean(axis=0, keepdims=True))[0], np.float64)
 
 
 def as_text(row: Floats) -> str:

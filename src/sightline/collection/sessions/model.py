@@ -30,10 +30,9 @@ from sightline.collection.sessions.feature_space import (
     as_text,
     choose,
     from_text,
-    unit,
+    unit_mean,
 )
 from sightline.collection.sessions.log import SessionRecord, SessionStart
-from sightline.collection.similarity.descriptors import name_of
 from sightline.collection.similarity.query import QueryPicture, find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoFeatures, UsageError
@@ -42,6 +41,7 @@ from sightline.feedback.scale import Scale
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
+from sightline.vectors import Fingerprint
 
 # Unjudged pictures, sampled once for all rounds, that represent the rest of the collection.
 BACKGROUND = 1_000
@@ -90,7 +90,7 @@ class SessionContext:
     @property
     def query(self) -> Doubles | None:
         """The L2-normalised mean of the pictures it began with; None if it has words too."""
-        return _mean(self.asked) if self.words is None else None
+        return unit_mean(self.asked) if self.words is None else None
 
     @property
     def words_best(self) -> float:
@@ -109,14 +109,10 @@ def with_looks(words: Ranked, space: FeatureSpace, vectors: Floats) -> Ranked:
     ids = np.union1d(space.ids, words.ids)
     appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
     total = np.zeros(len(ids))
-    for of, scores in ((words.ids, words.scores), (space.ids, space.scores(_mean(vectors)))):
+    for of, scores in ((words.ids, words.scores), (space.ids, space.scores(unit_mean(vectors)))):
         values = looked_up(of, scores, ids)
         total += Scale.of(values[appear]).bounded(values)
     return replace(words, ids=ids, scores=total)
-
-
-def _mean(rows: Floats) -> Doubles:
-    return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)
 
 
 def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | None) -> Ints:
@@ -358,7 +354,7 @@ def _asked(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tup
     if not start.like:
         return np.zeros((0, space.length if space else 0), np.float32), ()
     if space is None:
-        raise CollectionError(_NO_DESCRIPTOR.format(name_of(start.feature)))
+        raise CollectionError(_NO_DESCRIPTOR.format(Fingerprint.parse(start.feature).name))
     current_rows, logged_rows, ids = [], [], []
     for name, text in zip(start.like, start.rows, strict=True):
         if isinstance(name, int) and space.has(np.array([name])).all():
@@ -369,9 +365,10 @@ def _asked(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tup
     if not current_rows and not logged_rows:
         first = start.like[0]
         lost = f"picture {first}" if isinstance(first, int) else shown(_path(first))
+        descriptor = Fingerprint.parse(start.feature).name
         raise CollectionError(
             f"The session began with {lost}, which is gone, and so is the descriptor "
-            f"{name_of(start.feature)} it was known by. Begin a new one: sightline judge --like"
+            f"{descriptor} it was known by. Begin a new one: sightline judge --like"
         )
     return np.vstack([*current_rows, *logged_rows]), tuple(ids)
 
@@ -388,8 +385,8 @@ def _changes(start: SessionStart, model: str, feature: str) -> list[str]:
         now = f"model {model}" if model else "no model"
         remarks.append(f"The session began with {then} of words; it goes on with {now}.")
     if start.feature != feature:
-        then = name_of(start.feature) if start.feature else "no descriptor"
-        now = name_of(feature) if feature else "no descriptor"
+        then = Fingerprint.parse(start.feature).name if start.feature else "no descriptor"
+        now = Fingerprint.parse(feature).name if feature else "no descriptor"
         same = then == now
         remarks.append(
             f"The session began with {then}{' of other settings' * same}; it goes on with {now}."

@@ -16,7 +16,7 @@ import numpy as np
 from sightline._typing import Doubles, Ints
 from sightline.collection.results import MatchKind, hits_of
 from sightline.collection.search.words import Ranked
-from sightline.collection.sessions.feature_space import FeatureSpace, unit
+from sightline.collection.sessions.feature_space import FeatureSpace, unit_mean
 from sightline.collection.sessions.model import SessionContext, SessionModel, looked_up
 from sightline.feedback.blend import placed
 from sightline.records import Hit
@@ -155,7 +155,7 @@ def _wanted(space: FeatureSpace, words: Ranked, model: SessionModel) -> Doubles 
         rows = space.rows(left[space.has(left)][:_CARRIERS].tolist())
     if not len(rows):
         return None
-    return np.asarray(unit(rows.mean(axis=0, keepdims=True))[0], np.float64)
+    return unit_mean(rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

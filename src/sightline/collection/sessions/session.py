@@ -226,20 +226,20 @@ class Session:
 
     # -- rankings
 
-    def next(self, n: int = 20, *, hide_judged: bool = False) -> SessionRanking:
+    def next(self, k: int = 20, *, hide_judged: bool = False) -> SessionRanking:
         """Return the best hits by all judgements so far.
 
         Pictures judged to fit come first, those judged not to fit last.
 
         Parameters
         ----------
-        n : int, default=20
+        k : int, default=20
             Hits to return.
         hide_judged : bool, default=False
             Leave out judged pictures.
         """
         record = self._record()
-        ranking = self._best(record, whole_number(n, "hit"), hide_judged)
+        ranking = self._best(record, whole_number(k, "hit"), hide_judged)
         self._open = record.round + 1
         return ranking
 
@@ -247,7 +247,7 @@ class Session:
         self,
         positive: Iterable[PictureLike] = (),
         negative: Iterable[PictureLike] = (),
-        n: int = 20,
+        k: int = 20,
     ) -> SessionRanking:
         """Return the best unjudged hits as if these judgements had been made; nothing is stored.
 
@@ -255,7 +255,7 @@ class Session:
         ----------
         positive, negative : iterable of PictureLike, default=()
             As of `mark`.
-        n : int, default=20
+        k : int, default=20
             Hits to return.
         """
         fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
@@ -264,35 +264,35 @@ class Session:
         if judged:
             check_judgements(self.start, fit, unfit)
             record.marks.append(Mark(f"supposed {judged}", record.round + 1, judged=judged))
-        return self._best(record, whole_number(n, "hit"), True)
+        return self._best(record, whole_number(k, "hit"), True)
 
-    def _best(self, record: SessionRecord, n: int, hide_judged: bool) -> SessionRanking:
+    def _best(self, record: SessionRecord, k: int, hide_judged: bool) -> SessionRanking:
         with self._home.reader() as reader:
             context, model, notes = self._learnt(reader, record)
             # If too many files of the engine's pictures are missing, all pictures are scored.
-            for some in (n, None) if reader.snapshot.engine is not None else (None,):
+            for some in (k, None) if reader.snapshot.engine is not None else (None,):
                 scored = scores(context, model, some, list(record.judged))
                 every = ScoredPictures(reader, self._root, context, model, *scored)
                 doubted = every.doubted(record.judged)
                 if hide_judged:
                     every = every.without(np.array(list(record.judged), np.int64))
                 order = pin_judged(every.ids, every.found, record.judged, model)
-                hits, missing = every.best(order, n)
-                if len(hits) >= n:
+                hits, missing = every.best(order, k)
+                if len(hits) >= k:
                     break
             served = reader.notice()
         ranking = self._ranking(context, model, record, hits, missing, notes, doubted)
         return replace(ranking, served=served)
 
-    def propose(self, n: int = 20) -> SessionRanking:
+    def propose(self, k: int = 20) -> SessionRanking:
         """Return pictures to judge next: those the model is least sure of, and diverse."""
-        n, record = whole_number(n, "picture"), self._record()
+        k, record = whole_number(k, "picture"), self._record()
         with self._home.reader() as reader:
             context, model, notes = self._learnt(reader, record)
             scored = scores(context, model, None, list(record.judged))
             every = ScoredPictures(reader, self._root, context, model, *scored)
             doubted = every.doubted(record.judged)
-            chosen = active_learning.propose(context, every.ids, every.found, record.judged, n)
+            chosen = active_learning.propose(context, every.ids, every.found, record.judged, k)
             # In the order chosen: the most informative first.
             hits = every.there(chosen)
             served = reader.notice()

@@ -23,7 +23,7 @@ from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import NO_FILTERS, Filters, allowed_ids
 from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import partly, stored
-from sightline.collection.similarity.model import Shortlist, SimilarityModel
+from sightline.collection.similarity.model import CandidateSearch, SimilarityModel
 from sightline.collection.similarity.online import in_use
 from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, question
 from sightline.contracts import Compute
@@ -229,7 +229,7 @@ _WORK = 1e10
 
 def choose_shortlist(
     snapshot: Snapshot, model: SimilarityModel, queries: Ints, depth: int = DEPTH
-) -> Shortlist:
+) -> CandidateSearch:
     """Choose the descriptors that retrieve the best pictures of a full scan."""
     options = [(v, by) for v in range(len(model.descriptors)) for by in ("cosine", "distance")]
     questions = [_question(snapshot, model, q) for q in _some(snapshot, model, queries)]
@@ -247,10 +247,10 @@ def choose_shortlist(
         best_at = int(np.argmax(gain))
         chosen.append(options[best_at])
         covered |= retrieved[best_at]
-    return Shortlist(tuple(chosen), depth)
+    return CandidateSearch(tuple(chosen), depth)
 
 
-def measure_recall(snapshot: Snapshot, model: SimilarityModel, queries: Ints) -> Shortlist:
+def measure_recall(snapshot: Snapshot, model: SimilarityModel, queries: Ints) -> CandidateSearch:
     """Return the shortlist with its recall of the ten best pictures for these queries."""
     s = model.shortlist
     recalls = []
@@ -271,7 +271,7 @@ def _near(
     depth: int,
 ) -> Ints:
     return shortlisted(
-        snapshot, replace(model, shortlist=Shortlist(descriptors, depth)), query, None
+        snapshot, replace(model, shortlist=CandidateSearch(descriptors, depth)), query, None
     )
 
 

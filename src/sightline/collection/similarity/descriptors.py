@@ -6,41 +6,18 @@ one has a zero row for it, and `have` marks it as missing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Bools, Ints
-from sightline.collection.explain.features import place_of
 from sightline.collection.models.dataset import View, as_view, common_features
-from sightline.compute.describing import (
-    DESCRIBE_TASK,
-    describe_job,
-    load_feature,
-    rows_of,
-    stacked,
-)
-from sightline.contracts import Compute, Failed
-from sightline.errors import CollectionError, DataError, NoFeatures, UsageError
-from sightline.pictures.folder import PictureFile
-from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
-from sightline.records import shown
-from sightline.store.home import Reader
+from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.store.snapshot import Snapshot
-
-
-def name_of(fingerprint: str) -> str:
-    """Return the name of a descriptor from its fingerprint.
-
-    >>> name_of("deep-stages-0a1b2c3d4e5f")
-    'deep-stages'
-    """
-    return fingerprint.rpartition("-")[0]
+from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +54,7 @@ def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[s
         raise CollectionError(
             f"There is nothing to compare in {n} picture{'s' * (n != 1)}. Index more pictures."
         )
-    available = {name_of(f): f for f in common_features(snapshot, ids)}
+    available = {Fingerprint.parse(f).name: f for f in common_features(snapshot, ids)}
     if not available:
         raise NoFeatures(
             f"No descriptor is on at least nine tenths of the {len(ids)} pictures, so they cannot "
@@ -100,7 +77,7 @@ def partly(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, i
     for s in snapshot.segments:
         for d in have.keys() & s.features.keys():
             have[d] += len(s.ids) - len(s.dead)
-    return tuple((name_of(d), n - m) for d, m in have.items() if m < n)
+    return tuple((Fingerprint.parse(d).name, n - m) for d, m in have.items() if m < n)
 
 
 def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:
@@ -147,58 +124,3 @@ def _spread(rows: View | None, at: Ints, n: int, length: int) -> View:
 
     cells = (np.ones(len(at), np.float32), (at, np.arange(len(at))))
     return csr_matrix(cells, shape=(n, len(at))) @ rows
-
-
-def describe_files(
-    reader: Reader,
-    files: Sequence[bytes],
-    descriptors: Sequence[str],
-    lengths: Sequence[int],
-    limits: ReadLimits,
-    compute: Compute,
-) -> DescribedPictures:
-    """Compute the descriptors of files; those that cannot be computed here are missing.
-
-    Raises
-    ------
-    DataError
-        A file cannot be read or decoded.
-    """
-    books = reader.home.versions.read(reader.snapshot.version).codebooks
-    places = [place_of(reader, d, books, limits.side) for d in descriptors]
-    usable = [v for v, place in enumerate(places) if place]
-    have = np.zeros((len(files), len(descriptors)), bool)
-    have[:, usable] = True
-    pictures = [_pixels(f, limits, compute) for f in files]
-    usable_places = [places[v] for v in usable]
-    jobs = [describe_job(f, rgb, usable_places) for f, rgb in zip(files, pictures, strict=True)]
-    views: list[View] = [np.zeros((len(files), n), np.float32) for n in lengths]
-    if not usable_places:
-        return DescribedPictures(tuple(views), have)
-    rows_by_file = []
-    for file, done in zip(files, compute.run(DESCRIBE_TASK, jobs, "describe"), strict=True):
-        if isinstance(done, Failed):
-            raise DataError(f"{shown(file)} cannot be described: {done.reason}.")
-        rows_by_file.append(rows_of(done))
-    for i, v in enumerate(usable):
-        length = load_feature(places[v]).length
-        views[v] = as_view(stacked(descriptors[v], length, [rows[i] for rows in rows_by_file]))
-    return DescribedPictures(tuple(views), have)
-
-
-def _pixels(file: bytes, limits: ReadLimits, compute: Compute) -> NDArray[np.uint8]:
-    real = os.path.realpath(file)
-    folder, name = os.path.split(real)
-    job = request(folder, PictureFile(name, 0, 0), limits, pixels=True)
-    for result in compute.run(READ_TASK, [job], "decode"):
-        if isinstance(result, Failed):
-            raise DataError(
-                f"{shown(file)} cannot be compared: {result.reason}. Name a picture that opens."
-            )
-        try:
-            rgb = answer(result).rgb
-        except (KeyError, ValueError):
-            rgb = None
-        if rgb is not None:
-            return rgb
-    raise DataError(f"{shown(file)} made the decoder send what makes no sense. Name another file.")

@@ -23,7 +23,6 @@ from sightline.collection.similarity.descriptors import (
     Framed,
     descriptors_of,
     lengths_of,
-    name_of,
     stored,
 )
 from sightline.contracts import Json
@@ -33,6 +32,7 @@ from sightline.similarity.pairs import Phi
 from sightline.store.home import Home
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 
 FORMAT = 2
 # Pictures and pairs that the untrained model is scaled by.
@@ -42,7 +42,7 @@ PAIRS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shortlist:
+class CandidateSearch:
     """How candidates are found: the nearest `depth` by each of some descriptors.
 
     Attributes
@@ -77,7 +77,7 @@ class SimilarityModel:
         The weight of each component of phi.
     proof : ndarray of float64
         The weights learned without the held-out pictures.
-    shortlist : Shortlist
+    shortlist : CandidateSearch
         How candidates are retrieved.
     about : mapping
         Its stored description; empty if it is not trained.
@@ -92,7 +92,7 @@ class SimilarityModel:
     phi: Phi
     w: Doubles
     proof: Doubles
-    shortlist: Shortlist
+    shortlist: CandidateSearch
     about: Mapping[str, Json]
     name: str = ""
     judged: int = 0
@@ -100,7 +100,7 @@ class SimilarityModel:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the descriptors."""
-        return tuple(name_of(d) for d in self.descriptors)
+        return tuple(Fingerprint.parse(d).name for d in self.descriptors)
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -195,9 +195,9 @@ def _frames(stored_frames: Any, arrays: Mapping[str, Any]) -> tuple[Frame, ...]:
     return tuple(frames)
 
 
-def _shortlist(stored_shortlist: Any) -> Shortlist:
+def _shortlist(stored_shortlist: Any) -> CandidateSearch:
     recall = stored_shortlist["recall"]
-    return Shortlist(
+    return CandidateSearch(
         tuple((int(v), str(by)) for v, by in stored_shortlist["descriptors"]),
         int(stored_shortlist["depth"]),
         float("nan") if recall is None else float(recall),
@@ -241,7 +241,7 @@ def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> Similarity
     if len(data) < 2:
         raise DataError(
             f"Only {len(data)} of {len(few)} pictures have all of the descriptors "
-            f"{', '.join(map(name_of, prints))}. Run: sightline index"
+            f"{', '.join(Fingerprint.parse(f).name for f in prints)}. Run: sightline index"
         )
     return evenly(prints, as_stored(lengths), data, FEW_PAIRS)
 
@@ -275,9 +275,9 @@ def even_weights(phi: Phi) -> Doubles:
     return np.where(moving, 1.0 / max(int(moving.sum()), 1), 0.0)
 
 
-def all_of(n: int, depth: int = 300) -> Shortlist:
+def all_of(n: int, depth: int = 300) -> CandidateSearch:
     """Return a shortlist of the nearest by every descriptor."""
-    return Shortlist(tuple((v, "cosine") for v in range(n)), depth)
+    return CandidateSearch(tuple((v, "cosine") for v in range(n)), depth)
 
 
 def seeded(ids: Ints, most: int) -> Ints:

@@ -104,7 +104,9 @@ def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityM
     """Update the weights by all judgements that the model was not trained on."""
     trained_up_to = model.about.get("judged_up_to", 0)
     with contextlib.closing(EventLog(reader.home.events, write=False)) as log:
-        judgements = log.likenesses(trained_up_to if isinstance(trained_up_to, int) else 0)
+        judgements = log.similarity_judgements(
+            trained_up_to if isinstance(trained_up_to, int) else 0
+        )
     judged, drawn, ids = triplets_of(judgements[-MOST:], reader.snapshot.ids())
     if not len(judged) + len(drawn):
         return model, Lesson(0, 0, judged.n_contradicted, 0, 0)

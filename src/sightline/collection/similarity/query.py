@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.collection.extraction import Extractor
 from sightline.collection.pictures import find_picture
-from sightline.collection.similarity.descriptors import DescribedPictures, describe_files, stored
+from sightline.collection.similarity.descriptors import DescribedPictures, stored
 from sightline.collection.similarity.model import SimilarityModel
-from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import CollectionError
-from sightline.pictures.reading import ReadLimits
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.home import Reader
@@ -80,18 +79,13 @@ def question(
     """
     pictures = (*positive, *negative)
     parts: list[DescribedPictures] = []
-    workers = compute
-    try:
+    with Extractor(settings, compute) as extractor:
         for a in pictures:
-            known = None if a.picture is None else _stored(reader, model, a.picture)
-            if known is None or (not known.have.all() and os.path.exists(a.file)):
-                workers = workers or LocalCompute(1, seconds=settings.seconds)
-                computed = _described(reader, model, a.file, settings, workers)
-                known = computed if known is None else _filled(known, computed)
-            parts.append(known)
-    finally:
-        if workers is not None and compute is None:
-            workers.close()
+            rows_of_one = None if a.picture is None else _stored(reader, model, a.picture)
+            if rows_of_one is None or (not rows_of_one.have.all() and os.path.exists(a.file)):
+                computed = extractor.describe(reader, [a.file], model.descriptors, model.lengths)
+                rows_of_one = computed if rows_of_one is None else _filled(rows_of_one, computed)
+            parts.append(rows_of_one)
     rows = joined(parts)
     if not rows.have.any(axis=1).all():
         lost = pictures[int(np.argmin(rows.have.any(axis=1)))]
@@ -113,14 +107,6 @@ def _shares(pictures: Sequence[QueryPicture], sign: float) -> NDArray[np.float64
 def _stored(reader: Reader, model: SimilarityModel, picture: int) -> DescribedPictures:
     ids = np.array([picture], np.int64)
     return stored(reader.snapshot, ids, model.descriptors, model.lengths)
-
-
-def _described(
-    reader: Reader, model: SimilarityModel, file: bytes, s: Settings, compute: Compute
-) -> DescribedPictures:
-    # The user named this file, so links are followed wherever they lead.
-    limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), False)
-    return describe_files(reader, [file], model.descriptors, model.lengths, limits, compute)
 
 
 def _filled(known: DescribedPictures, computed: DescribedPictures) -> DescribedPictures:

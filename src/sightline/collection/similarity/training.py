@@ -41,7 +41,7 @@ from sightline.collection.similarity.descriptors import (
     too_rare,
 )
 from sightline.collection.similarity.model import (
-    Shortlist,
+    CandidateSearch,
     SimilarityModel,
     as_stored,
     complete,
@@ -85,6 +85,14 @@ class SimilarOptions:
     session_cap: int | None = None
 
 
+# Figures of the held-out pictures, with the fields of `GateReport`.
+_HELD_OUT = {
+    "queries": "n", "avgp": "candidate", "equal_weights": "baseline", "single": "single", "p": "p",
+    "helped": "helped", "harmed": "harmed", "harmed_rate": "harmed_rate", "current": "current",
+    "not_compared": "not_compared",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class SimilarReport:
     """The report of a training; `table` has the mean AvgP on validation queries by learner."""
@@ -97,7 +105,7 @@ class SimilarReport:
     single: str
     table: tuple[tuple[str, float], ...]
     proof: GateReport
-    shortlist: Shortlist
+    shortlist: CandidateSearch
     pictures: int
     left_out: int
     too_rare: tuple[tuple[str, int], ...]
@@ -106,6 +114,34 @@ class SimilarReport:
     unproven: bool
     forced: bool
     seconds: float
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values, also under the names that earlier releases had."""
+        p, s = self.proof, self.shortlist
+        nearest: list[Json] = [[self.descriptors[i], how] for i, how in s.descriptors]
+        return {
+            "kind": "similarity", "source": self.source, "learner": self.learner,
+            "features": list[Json](self.descriptors), "scaling": list[Json](self.frames),
+            "constant": list[Json](self.constant), "too_rare": dict(self.too_rare),
+            "single": self.single, "pictures": self.pictures, "left_out": self.left_out,
+            "model": self.model, "version": self.version, "unproven": self.unproven,
+            "forced": self.forced, "seconds": round(self.seconds, 3),
+            "held_out": p.figures(_HELD_OUT),
+            "shortlist": {
+                "features": nearest, "descriptors": nearest, "depth": s.depth,
+                "recall": s.recall if s.queries else None, "queries": s.queries,
+            },
+            "trials": [{"learner": name, "avgp": value} for name, value in self.table],
+            # Names of earlier releases: of the command line, and of jobs of the service.
+            "chosen": self.learner, "descriptors": list[Json](self.descriptors),
+            "frames": list[Json](self.frames),
+            "proof": {
+                **p.to_dict(), **p.figures({"queries": "n", "AvgP": "candidate"}),
+                "single_is": self.single, "harmed_rate": p.harmed_rate,
+            },
+            "tried": [{"learner": name, "AvgP": value} for name, value in self.table],
+            "table": [[name, value] for name, value in self.table],
+        }  # fmt: skip
 
 
 def train_similar(
@@ -118,7 +154,7 @@ def train_similar(
     started = time.monotonic()
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         before, seq = reader.snapshot.similar, log.last_seq()
-        judgements = log.likenesses(sessions=True, most=options.session_cap)
+        judgements = log.similarity_judgements(sessions=True, most=options.session_cap)
         supervision = find_supervision(
             reader.snapshot, reader.catalogue, judgements, options.source
         )
@@ -241,7 +277,7 @@ class _SimilarityTraining:
         ours, n = report.candidate, report.n
         return model, replace(report, current=current_avgp, candidate_on_common=ours, n_common=n)
 
-    def shortlist(self, model: SimilarityModel) -> Shortlist:
+    def shortlist(self, model: SimilarityModel) -> CandidateSearch:
         """Choose the shortlist, and measure its recall on held-out queries."""
         rest, held = self.supervision.ids[~self.held], self.supervision.ids[self.held]
         chosen = choose_shortlist(self.snapshot, model, rest)

@@ -26,13 +26,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
 from sightline._typing import Bools, Doubles, Ints
 from sightline.collection.models.dataset import carried_and_judged
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Judgement, SparseRows
 from sightline.regions.kept import CutPicture, unpacked
+from sightline.registry import NO_VECTORS
 from sightline.store.snapshot import Snapshot
+from sightline.vectors import Fingerprint
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import labels
 
@@ -139,14 +140,14 @@ def region_feature(snapshot: Snapshot, pictures: Ints, kind: str = "") -> str:
     count: dict[str, int] = {}
     for features, ids in snapshot.by_features(pictures):
         for f in features:
-            if f.rpartition("-")[0] in ([kind] if kind else plugins.NO_VECTORS):
+            if Fingerprint.parse(f).name in ([kind] if kind else NO_VECTORS):
                 count[f] = count.get(f, 0) + len(ids)
     if not count:
         raise CollectionError(
             "No picture has been cut into regions yet. Run: sightline train --regions"
         )
     rank = {name: i for i, name in enumerate(_BEST_FIRST)}
-    return min(count, key=lambda f: (-count[f], rank.get(f.rpartition("-")[0], 9), f))
+    return min(count, key=lambda f: (-count[f], rank.get(Fingerprint.parse(f).name, 9), f))
 
 
 def kept_ids(snapshot: Snapshot, feature: str, pictures: Ints) -> Ints:
@@ -163,7 +164,7 @@ def cut_otherwise(snapshot: Snapshot, feature: str, pictures: Ints) -> Ints:
     groups = [
         ids
         for have, ids in snapshot.by_features(pictures)
-        if feature not in have and any(f.rpartition("-")[0] in plugins.NO_VECTORS for f in have)
+        if feature not in have and any(Fingerprint.parse(f).name in NO_VECTORS for f in have)
     ]
     return np.sort(np.concatenate([*groups, np.zeros(0, np.int64)]))
 

@@ -17,12 +17,10 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from sightline._typing import RGB, Bools
-from sightline.collection.explain.occlusion import decoded
+from sightline.collection.extraction import Extractor
 from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
-from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.errors import UsageError
-from sightline.pictures.reading import ReadLimits
 from sightline.regions.outlines import Mask
 from sightline.settings import Settings
 
@@ -53,14 +51,14 @@ def overlay(rgb: RGB, words: Sequence[Labelled]) -> Image.Image:
     picture = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
     masks = [_resized(w.mask.inside(), size) for w in words]
     grey = picture.mean(axis=2, keepdims=True)
-    out = picture * (1 - _PALE) + (0.5 * grey + 127) * _PALE
+    drawn = picture * (1 - _PALE) + (0.5 * grey + 127) * _PALE
     anywhere = np.any(masks, axis=0) if masks else np.zeros(picture.shape[:2], bool)
-    out[anywhere] = picture[anywhere]
+    drawn[anywhere] = picture[anywhere]
     for i, inside in enumerate(masks):
         color = np.array(_COLORS[i % len(_COLORS)])
-        out[inside] = out[inside] * (1 - _TINT) + color * _TINT
-        out[_edge(inside)] = color
-    drawn = Image.fromarray(np.clip(out, 0, 255).astype(np.uint8))
+        drawn[inside] = drawn[inside] * (1 - _TINT) + color * _TINT
+        drawn[_edge(inside)] = color
+    drawn = Image.fromarray(np.clip(drawn, 0, 255).astype(np.uint8))
     return _with_legend(drawn, words)
 
 
@@ -143,19 +141,14 @@ def draw_regions(
     Drawings of an earlier search are removed; a folder with other files raises.
     """
     clear_drawings(folder, REGIONS)
-    limits = ReadLimits(s.working_size, s.max_megapixels, int(s.max_file_mb * 1e6), s.follow)
-    workers = compute or LocalCompute(s.workers, seconds=s.seconds)
-    some = [(i, h) for i, h in enumerate(localized.hits, 1) if h.words]
+    with_regions = [(i, h) for i, h in enumerate(localized.hits, 1) if h.words]
     files = []
-    try:
-        read = decoded(root, [h.hit for _, h in some], workers, limits)
-        for (i, h), seen in zip(some, read, strict=True):
-            if seen.rgb is not None:
+    with Extractor(s, compute, workers=s.workers) as extractor:
+        pictures = extractor.pixels(root, [h.hit.path for _, h in with_regions])
+        for (i, h), picture in zip(with_regions, pictures, strict=True):
+            if picture.rgb is not None:
                 files.append(folder / _name(i, h.hit.path))
-                save_overlay(seen.rgb, labelled(h), files[-1])
-    finally:
-        if compute is None:
-            workers.close()
+                save_overlay(picture.rgb, labelled(h), files[-1])
     return files
 
 

@@ -70,12 +70,12 @@ def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
         tagger = current_region_tagger(home, reader.snapshot.regions)
         query_words = [t.text for t in parse(query).wanted]
         columns = tagger.columns(term_id(t) for t in query_words)
-        known = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]
+        known_words = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]
         unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
         hit_ids = np.unique(np.array([h.picture for h in hits], np.int64))
         ids = kept_ids(reader.snapshot, tagger.feature, hit_ids)
         anew = cut_otherwise(reader.snapshot, tagger.feature, hit_ids).tolist()
-        if not known or not len(ids):
+        if not known_words or not len(ids):
             none = (_nothing(h, ids.tolist(), anew, unknown) for h in hits)
             return LocalizedHits(query, tuple(none), unknown)
         region_cuts = list(cuts(reader.snapshot, tagger.feature, ids))
@@ -83,22 +83,22 @@ def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
         pairs = cleaned(*carried(reader.snapshot), tagger.words.counts_as())
         has = table(ids, tagger.terms, *pairs)
         tags = has | tagger.predict(inputs).tags
-        tags[:, [j for _, j in known]] = True
+        tags[:, [j for _, j in known_words]] = True
         placed = tagger.place(inputs, tags)
         likely = tagger.likely(tagger.of(inputs, ids))
-    at = {int(p): i for i, p in enumerate(ids)}
+    row_of = {int(p): i for i, p in enumerate(ids)}
     localized = []
     for h in hits:
-        if h.picture not in at:
+        if h.picture not in row_of:
             localized.append(_nothing(h, [], anew, unknown))
             continue
-        i = at[h.picture]
+        i = row_of[h.picture]
         words = tuple(
             WordRegion(
                 w, round(float(likely[i, j]), 4), bool(has[i, j]),
                 *where_it_lies(region_cuts[i], placed.regions[i], j),
             )
-            for w, j in known
+            for w, j in known_words
         )  # fmt: skip
         localized.append(LocalizedHit(h, words, int(placed.scenes[i])))
     return LocalizedHits(query, tuple(localized), unknown)

@@ -18,7 +18,7 @@ from sightline._typing import Bools, Doubles, Ints
 from sightline.collection.tagging.dataset import Inputs, WordList
 from sightline.contracts import Json
 from sightline.errors import NoRegions, StoreDamaged
-from sightline.regions.model import Tagging
+from sightline.regions.model import RegionPrediction
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.home import Home
 from sightline.store.models import load_model
@@ -67,24 +67,24 @@ class RegionTagger:
         """The number of scenes."""
         return int(self.served.n_scenes)
 
-    def of(self, seen: Inputs, ids: Ints) -> Doubles:
+    def of(self, inputs: Inputs, ids: Ints) -> Doubles:
         """Return margins of words; cross-validated ones for training pictures.
 
         Parameters
         ----------
-        seen : Inputs
+        inputs : Inputs
             The regions of the pictures.
         ids : ndarray of int64
             Ids of the pictures.
         """
         margins = np.empty((len(ids), len(self.terms)))
-        at = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
+        position = np.minimum(np.searchsorted(self.ids, ids), max(len(self.ids) - 1, 0))
         # A replaced picture keeps its id, so its regions are compared too.
-        is_learned = np.isin(ids, self.ids) & (self.marks[at] == seen.marks())
+        is_learned = np.isin(ids, self.ids) & (self.marks[position] == inputs.marks())
         margins[is_learned] = self.margins[np.searchsorted(self.ids, ids[is_learned])]
         new = np.flatnonzero(~is_learned)
         if len(new):
-            some = seen.only(new)
+            some = inputs.only(new)
             margins[new] = self.served.decision_function(some.X, some.whole, some.areas)
         return margins
 
@@ -94,13 +94,13 @@ class RegionTagger:
         # Beyond 700 exp overflows.
         return 1 / (1 + np.exp(-np.clip(slope * margins + offset, -700, 700)))
 
-    def place(self, seen: Inputs, tags: Bools) -> Tagging:
+    def place(self, inputs: Inputs, tags: Bools) -> RegionPrediction:
         """Return the regions of given words, and the best scene."""
-        return self.served.place(seen.X, tags, seen.whole, seen.areas)
+        return self.served.place(inputs.X, tags, inputs.whole, inputs.areas)
 
-    def predict(self, seen: Inputs) -> Tagging:
+    def predict(self, inputs: Inputs) -> RegionPrediction:
         """Return the most likely words, regions and scenes of pictures."""
-        return self.served.predict(seen.X, seen.whole, seen.areas)
+        return self.served.predict(inputs.X, inputs.whole, inputs.areas)
 
     def columns(self, terms: Iterable[int]) -> list[int | None]:
         """Return the columns of terms, mapped by the owner's list; None for unknown ones."""
@@ -138,9 +138,11 @@ class RegionTagger:
 
 
 def _model(arrays: dict[str, NDArray[Any]], part: str) -> ScoredRegionModel:
-    own = {k.removeprefix(part): np.asarray(a) for k, a in arrays.items() if k.startswith(part)}
-    own["latent.known"] = own["latent.known"].astype(np.bool_)
-    return ScoredRegionModel.from_arrays(own)
+    part_arrays = {
+        k.removeprefix(part): np.asarray(a) for k, a in arrays.items() if k.startswith(part)
+    }
+    part_arrays["latent.known"] = part_arrays["latent.known"].astype(np.bool_)
+    return ScoredRegionModel.from_arrays(part_arrays)
 
 
 def _list(words: dict[str, Json]) -> WordList:
@@ -177,9 +179,9 @@ def current_region_tagger(home: Home, name: str) -> RegionTagger:
 def describe_region_tagger(home: Home, name: str) -> str:
     """Return one line on the model and its figures on held-out pictures."""
     tagger = current_region_tagger(home, name)
-    what = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"
+    summary = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"
     figures = tagger.about.get("figures")
     if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{what}, unproven"
+        return f"{summary}, unproven"
     marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, F {figures['candidate']:.3f} on held-out pictures{marks}"
+    return f"{summary}, F {figures['candidate']:.3f} on held-out pictures{marks}"

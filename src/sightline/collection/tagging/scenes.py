@@ -19,7 +19,7 @@ from sightline.collection.tagging.dataset import (
 )
 from sightline.collection.tagging.model import RegionTagger, current_region_tagger
 from sightline.contracts import Progress
-from sightline.regions.model import Tagging
+from sightline.regions.model import RegionPrediction
 from sightline.store.home import Home, Reader
 
 _BLOCK = 256
@@ -80,15 +80,15 @@ def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progr
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
         names = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
         predicted, fits = _said(reader, tagger, ids, progress)
-        has = table(ids, tagger.terms, *cleaned(*carried(reader.snapshot), _list(tagger)))
-        has |= predicted.tags
-        usual = has.mean(axis=0) if len(ids) else np.zeros(len(names))
+        carried_words = table(ids, tagger.terms, *cleaned(*carried(reader.snapshot), _list(tagger)))
+        carried_words |= predicted.tags
+        usual = carried_words.mean(axis=0) if len(ids) else np.zeros(len(names))
         scenes = []
         for s in range(tagger.n_scenes):
             members = np.flatnonzero(predicted.scenes == s)
             if not len(members):
                 continue
-            share = has[members].mean(axis=0)
+            share = carried_words[members].mean(axis=0)
             best = np.argsort(-(share - usual), kind="stable")[:n_words]
             words = tuple(
                 SceneWord(names[j], round(float(share[j]), 4), round(float(usual[j]), 4))
@@ -96,32 +96,32 @@ def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progr
                 if share[j] > usual[j]
             )
             # The margin to the next best scene.
-            others = np.delete(fits[members], s, axis=1).max(axis=1, initial=-np.inf)
-            order = np.argsort(others - fits[members, s], kind="stable")
+            next_best = np.delete(fits[members], s, axis=1).max(axis=1, initial=-np.inf)
+            order = np.argsort(next_best - fits[members, s], kind="stable")
             scenes.append(Scene(s, words, tuple(ids[members[order]].tolist())))
         scenes.sort(key=lambda g: (-len(g.pictures), g.number))
-        others = cut_otherwise(reader.snapshot, tagger.feature, picture_ids)
+        next_best = cut_otherwise(reader.snapshot, tagger.feature, picture_ids)
         version = reader.snapshot.version
-        return Scenes(tuple(scenes), len(picture_ids) - len(ids), version, len(others))
+        return Scenes(tuple(scenes), len(picture_ids) - len(ids), version, len(next_best))
 
 
 def _said(
-    reader: Reader, placer: RegionTagger, ids: Ints, progress: Progress
-) -> tuple[Tagging, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+    reader: Reader, tagger: RegionTagger, ids: Ints, progress: Progress
+) -> tuple[RegionPrediction, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return predicted tags and scenes of pictures, and the score of each scene."""
-    tags = np.zeros((len(ids), len(placer.terms)), np.bool_)
-    scenes, fits = np.zeros(len(ids), np.int64), np.zeros((len(ids), placer.n_scenes))
+    tags = np.zeros((len(ids), len(tagger.terms)), np.bool_)
+    scenes, fits = np.zeros(len(ids), np.int64), np.zeros((len(ids), tagger.n_scenes))
     progress.start("find scenes", len(ids))
     for begin in range(0, len(ids), _BLOCK):
         part = slice(begin, begin + _BLOCK)
-        seen = Inputs.of(cuts(reader.snapshot, placer.feature, ids[part]))
-        found = placer.predict(seen)
-        tags[part], scenes[part] = found.tags, found.scenes
-        fits[part] = placer.served.scene_fits(seen.X, seen.whole, seen.areas)
+        inputs = Inputs.of(cuts(reader.snapshot, tagger.feature, ids[part]))
+        predicted = tagger.predict(inputs)
+        tags[part], scenes[part] = predicted.tags, predicted.scenes
+        fits[part] = tagger.served.scene_fits(inputs.X, inputs.whole, inputs.areas)
         progress.advance(len(ids[part]))
     progress.finish()
-    return Tagging(tags, scenes, []), fits
+    return RegionPrediction(tags, scenes, []), fits
 
 
-def _list(placer: RegionTagger) -> dict[int, int | None]:
-    return placer.words.counts_as()
+def _list(tagger: RegionTagger) -> dict[int, int | None]:
+    return tagger.words.counts_as()

@@ -201,14 +201,14 @@ class _Look:
         facts = self.reader.catalogue.facts(ids[some].tolist())
         suggestions: list[Suggestion] = []
         for i, n in enumerate(some.tolist()):
-            known = facts.get(int(ids[n]))
-            for j in np.flatnonzero(add[n] | drop[n]).tolist() if known else ():
-                assert known is not None
+            picture_facts = facts.get(int(ids[n]))
+            for j in np.flatnonzero(add[n] | drop[n]).tolist() if picture_facts else ():
+                assert picture_facts is not None
                 box, mask = where_it_lies(region_cuts[n], placed.regions[i], j)
                 sure = float(likely[i, j] if add[n, j] else 1 - likely[i, j])
                 suggestions.append(
                     Suggestion(
-                        known.picture, known.path, self.names[j], bool(add[n, j]),
+                        picture_facts.picture, picture_facts.path, self.names[j], bool(add[n, j]),
                         round(sure, 4), int(placed.scenes[i]), box, mask,
                     )
                 )  # fmt: skip

@@ -76,8 +76,8 @@ def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds
         raise ParameterError.of("precision", "tag", "from 0.5 to below 1", precision)
     slope, offset = calibrate(margins.astype(np.float32), carried)
     columns = zip(margins.T, carried.T, -offset / slope, strict=True)
-    found = [_one(m, c, even, precision) for m, c, even in columns]
-    give, doubt, given, right = zip(*found, strict=True) if found else ((), (), (), ())
+    chosen = [_one(m, c, even, precision) for m, c, even in columns]
+    give, doubt, given, right = zip(*chosen, strict=True) if chosen else ((), (), (), ())
     return Thresholds(
         np.array(give, np.float64), np.array(doubt, np.float64),
         carried.sum(axis=0).astype(np.int64), np.array(given, np.int64),

@@ -65,6 +65,13 @@ class RegionOptions:
     feature: str = ""
 
 
+# Figures of the held-out pictures, with the fields of `GateReport`.
+_HELD_OUT = {
+    "pictures": "n", "f": "candidate", "same_words": "baseline", "current": "current",
+    "against_current": "candidate_on_common", "suggested": "given", "right": "right",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RegionReport:
     """The report of a training; `sure` of the `words` can be proposed with a precision of .9.
@@ -88,6 +95,18 @@ class RegionReport:
     unproven: bool
     forced: bool
     seconds: float
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values; `proof` has the names that earlier releases had."""
+        return {
+            "kind": "regions", "feature": self.feature, "features": [self.feature],
+            "pictures": self.pictures, "words": self.words, "sure": self.sure,
+            "scenes": self.scenes, "without_regions": self.without_regions,
+            "left_out": self.left_out, "rare": self.rare, "frequent": self.frequent,
+            "dropped": self.dropped, "model": self.model, "version": self.version,
+            "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
+            "held_out": self.proof.figures(_HELD_OUT), "proof": self.proof.to_dict(),
+        }  # fmt: skip
 
 
 def train_regions(
@@ -114,7 +133,7 @@ def train_regions(
         current = load_region_tagger(home, before)
     training = _RegionTraining(dataset, options.scenes, progress, compute)
     tagger = training.learn(words)
-    proof = training.prove(tagger, current)
+    proof = training.measure(tagger, current)
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     tagger = replace(tagger, about={"figures": stored_figures(proof, forced)})
     name, version = before, 0
@@ -159,36 +178,36 @@ class _RegionTraining:
             if len(part) and len(rest):
                 folds[k] = TrainingFold(rest, part)
         self.progress.start("learn where words lie", len(folds))
-        margins, known = np.zeros(g.labels.shape, np.float32), np.ones(g.labels.shape, np.bool_)
+        margins, is_known = np.zeros(g.labels.shape, np.float32), np.ones(g.labels.shape, np.bool_)
         models: dict[int, ScoredRegionModel] = {}
         fits = fitted(g.inputs, g.labels, list(folds.values()), self.scenes, self.compute)
         for (k, fold), fitted_fold in zip(folds.items(), fits, strict=True):
             margins[fold.test] = fitted_fold.margins
-            known[fold.test] = fitted_fold.model.model_.known_
+            is_known[fold.test] = fitted_fold.model.model_.known_
             models[k] = fitted_fold.model
             self.progress.advance()
         self.progress.finish()
-        margins = _lowest_where(margins, ~known)
+        margins = _lowest_where(margins, ~is_known)
         served, proof = models[-1], models.get(HELD_OUT, models[-1])
         marks = g.inputs.marks()
         return RegionTagger(
             served, proof, g.terms, g.feature, g.ids, margins, g.labels, marks, words
         )
 
-    def prove(self, tagger: RegionTagger, current: RegionTagger | None) -> GateReport:
+    def measure(self, tagger: RegionTagger, current: RegionTagger | None) -> GateReport:
         """Measure the proof, and that of the model in use, on held-out pictures."""
         g, is_held_out = self.dataset, self.fold == HELD_OUT
-        at = np.flatnonzero(is_held_out)
-        if not len(at) or is_held_out.all():
+        held_out = np.flatnonzero(is_held_out)
+        if not len(held_out) or is_held_out.all():
             return GateReport.unmeasured(REGIONS, {"given": 0, "right": 0})
-        some, truth = g.inputs.only(at), g.labels[at]
+        some, truth = g.inputs.only(held_out), g.labels[held_out]
         predicted = tagger.proof.predict(some.X, some.whole, some.areas).tags
         promised = thresholds(
             tagger.margins[~is_held_out].astype(float), g.labels[~is_held_out], PRECISION
         )
-        proposed = tagger.margins[at] >= promised.give
+        proposed = tagger.margins[held_out] >= promised.give
         report = GateReport(
-            REGIONS, len(at), f_measure(truth, predicted).micro,
+            REGIONS, len(held_out), f_measure(truth, predicted).micro,
             _same_words(g.labels[~is_held_out], truth),
             extra={"given": int(proposed.sum()), "right": int((proposed & truth).sum())},
         )  # fmt: skip
@@ -204,7 +223,7 @@ class _RegionTraining:
             report,
             current=f_measure(truth[:, ours], by_current[:, of_current]).micro,
             candidate_on_common=f_measure(truth[:, ours], predicted[:, ours]).micro,
-            n_common=len(at),
+            n_common=len(held_out),
         )
 
 
@@ -280,14 +299,14 @@ def fit_regions(
 
 
 def _fit(inputs: Inputs, labels: Bools, fold: TrainingFold, scenes: int) -> FittedFold:
-    some, rest = inputs.only(fold.train), inputs.only(fold.test)
+    training, test = inputs.only(fold.train), inputs.only(fold.test)
     model = ScoredRegionModel(n_scenes=scenes)
-    if some.whole is None:
+    if training.whole is None:
         model.set_params(whole_alpha=_WHOLE_ALPHA, region_alpha=_REGION_ALPHA)
-    model.fit(some.X, labels[fold.train], some.whole, some.areas)
+    model.fit(training.X, labels[fold.train], training.whole, training.areas)
     margins = np.zeros((0, labels.shape[1]), np.float32)
     if len(fold.test):
-        margins = model.decision_function(rest.X, rest.whole, rest.areas).astype(np.float32)
+        margins = model.decision_function(test.X, test.whole, test.areas).astype(np.float32)
     return FittedFold(model, margins)
 
 

@@ -1,4 +1,4 @@
-"""Batches of jobs, as they leave for a cluster: with the bytes of the files that they name."""
+"""Batches of jobs for a cluster, with the bytes of the files that they name."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import replace
 from sightline.compute.describing import DESCRIBE_TASK
 from sightline.compute.tasks import attempt
 from sightline.contracts import Done, Failed, Job, Json
-from sightline.pictures import carrying
+from sightline.pictures import transfer
 from sightline.pictures.reading import READ_TASK, WORDS_TASK
 
-# A batch ends at so many jobs or bytes.
+# A batch ends at this many jobs or bytes.
 _JOBS, _BYTES = 16, 8 << 20
 
 
 def batches(task: str, jobs: Iterable[Job]) -> Iterator[list[Job | Failed]]:
-    """Yield jobs in batches, each with the bytes of its files; one without them has failed."""
+    """Yield jobs in batches with the bytes of their files; unreadable files become `Failed`."""
     batch: list[Job | Failed] = []
     size = 0
     for job in jobs:
-        ready = _carried(task, job)
+        ready = _with_files(task, job)
         batch.append(ready)
         size += len(ready.blob) if isinstance(ready, Job) else 0
         if len(batch) >= _JOBS or size >= _BYTES:
@@ -30,22 +30,22 @@ def batches(task: str, jobs: Iterable[Job]) -> Iterator[list[Job | Failed]]:
         yield batch
 
 
-def _carried(task: str, job: Job) -> Job | Failed:
+def _with_files(task: str, job: Job) -> Job | Failed:
     if task not in (READ_TASK, WORDS_TASK):
         return job
     packed: list[Job] = []
 
     def pack(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-        packed.append(carrying.packed(task, replace(job, args=args)))
+        packed.append(transfer.pack(task, replace(job, args=args)))
         return Done({})
 
-    # What cannot be read is an answer here as it is in a worker.
-    found = attempt(pack, job, alone=True)
-    return found if isinstance(found, Failed) else packed[0]
+    # A file that cannot be read becomes an answer, as in a worker.
+    outcome = attempt(pack, job, alone=True)
+    return outcome if isinstance(outcome, Failed) else packed[0]
 
 
-def books(task: str, job: Job) -> list[str]:
-    """Return the files of arrays that a describing job names."""
+def array_files(task: str, job: Job) -> list[str]:
+    """Return the files of fitted features that a describe job names."""
     features = job.args.get("features") if task == DESCRIBE_TASK else None
     if not isinstance(features, list):
         return []

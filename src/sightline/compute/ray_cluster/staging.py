@@ -1,11 +1,11 @@
 """Temporary files on a machine of the cluster.
 
-They are the files of a batch while it runs, codebooks for a day, and all that a local cluster
-writes while it runs.
+They are the files of a batch while it runs, files of fitted features for a day, and everything that
+a local cluster writes while it runs.
 
-All of a user's lie in one folder that nobody else can open. Each locks its own; the kernel lets go
-of the lock when the process ends, however it does, so that whoever comes next can tell what was
-left behind, and removes it.
+All files of a user are in one folder that nobody else can open. Each process locks its own folder
+in it; the kernel releases the lock when the process ends, in whatever way, so that the next process
+can tell which folders were left behind, and removes them.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# What was not used for so long is removed.
-_KEPT_SECONDS = 24 * 3600.0
+# Files that were not used for this long are removed.
+_CACHE_SECONDS = 24 * 3600.0
 
 
-def room() -> Path:
-    """Return the folder of this user on this machine, which is made if need be."""
+def user_folder() -> Path:
+    """Return this user's folder on this machine; it is created if necessary."""
     path = Path(tempfile.gettempdir(), f"sightline-{os.getuid()}")
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise RuntimeError(f"{path} belongs to somebody else. Remove it.")
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         path.chmod(0o700)
     return path
 
 
 class LockedFolder:
-    """An empty folder, locked until it is removed; what a killed process left is swept later."""
+    """An empty folder, locked until it is removed; that of a killed process is swept later."""
 
     def __init__(self) -> None:
-        self.name, self._lock = _locked_folder(room())
+        self.name, self._lock = _locked_folder(user_folder())
 
     def cleanup(self) -> None:
-        """Remove it, once."""
+        """Remove it; further calls do nothing."""
         if self._lock < 0:
             return
         lock, self._lock = self._lock, -1
@@ -57,7 +57,7 @@ class LockedFolder:
 
 @contextlib.contextmanager
 def folder() -> Iterator[str]:
-    """Give an empty folder for the files of a batch; it is gone after, or swept by the next one."""
+    """Give an empty folder for the files of a batch, and remove it afterwards."""
     locked = LockedFolder()
     try:
         yield locked.name
@@ -66,23 +66,23 @@ def folder() -> Iterator[str]:
 
 
 def sweep() -> int:
-    """Remove what dead processes left, and what nobody uses; return how many folders are in use."""
-    in_use, oldest = 0, time.time() - _KEPT_SECONDS
-    with os.scandir(room()) as entries:
+    """Remove folders of dead processes and old files; return how many folders are in use."""
+    in_use, oldest = 0, time.time() - _CACHE_SECONDS
+    with os.scandir(user_folder()) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):
                 if entry.is_dir(follow_symlinks=False):
-                    in_use += not _removed(entry.path)
+                    in_use += not _remove_unlocked(entry.path)
                 elif entry.stat(follow_symlinks=False).st_mtime < oldest:
                     os.unlink(entry.path)
     return in_use
 
 
-def kept(data: bytes) -> str:
-    """Return where a file lies on this machine, writing it where it is missing or another."""
-    path = room() / f"{hashlib.sha256(data).hexdigest()}.safetensors"
+def cached(data: bytes) -> str:
+    """Return the path of a file with this content; it is written if it is missing or damaged."""
+    path = user_folder() / f"{hashlib.sha256(data).hexdigest()}.safetensors"
     try:
-        # Before it is looked at, so that nobody finds it old meanwhile.
+        # Before it is read, so that nobody removes it as old meanwhile.
         os.utime(path)
         if path.read_bytes() == data:
             return str(path)
@@ -94,10 +94,10 @@ def kept(data: bytes) -> str:
     return str(path)
 
 
-def _locked_folder(where: Path) -> tuple[str, int]:
+def _locked_folder(parent: Path) -> tuple[str, int]:
     while True:
-        path = tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=where)
-        # Somebody who sweeps may come in between, and take it for one that was left.
+        path = tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent)
+        # Another process may sweep before it is locked, and remove it as left behind.
         with contextlib.suppress(FileNotFoundError):
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -106,8 +106,8 @@ def _locked_folder(where: Path) -> tuple[str, int]:
             os.close(lock)
 
 
-def _removed(path: str) -> bool:
-    """Remove a folder that no process holds; say whether it was one."""
+def _remove_unlocked(path: str) -> bool:
+    """Remove a folder unless a process has locked it; return whether it was removed."""
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,7 +15,7 @@ from sightline.errors import ParameterError
 from sightline.features.deep import session
 from sightline.features.deep.framing import check_picture, framed
 from sightline.features.deep.network import LITE0, Network
-from sightline.features.deep.views import check_sizes, identity, unit, views
+from sightline.features.deep.outputs import check_sizes, identity, outputs_of, unit_vector
 
 
 def deep_map(
@@ -93,12 +93,12 @@ class DeepGrid:
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the means of all cells, of length one together."""
-        seen = [v.map for v in views(self.network, rgb, self.size, self.framing, self.flips)]
-        grids = [in_cells(m, self.cells) for m in seen]
+        maps = [o.map for o in outputs_of(self.network, rgb, self.size, self.framing, self.flips)]
+        grids = [in_cells(m, self.cells) for m in maps]
         if self.flips:
             grids[1] = grids[1][:, ::-1]
         mean: NDArray[np.float32] = np.mean(grids, axis=0)
-        return unit(mean.ravel())
+        return unit_vector(mean.ravel())
 
 
 def in_cells(values: NDArray[np.float32], cells: int) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.features.deep import session
 from sightline.features.deep.network import LITE0, Network
-from sightline.features.deep.views import check_sizes, identity, unit, views
+from sightline.features.deep.outputs import check_sizes, identity, outputs_of, unit_vector
 
 
 class DeepStages:
@@ -72,12 +72,13 @@ class DeepStages:
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the activations of all blocks, of length one together."""
         values = self._values(rgb)
-        return unit(np.concatenate([unit(values[self.network.parts[b]]) for b in self.blocks]))
+        of_blocks = [unit_vector(values[self.network.parts[b]]) for b in self.blocks]
+        return unit_vector(np.concatenate(of_blocks))
 
     def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        seen = views(self.network, rgb, self.size, self.framing, self.flips)
+        outputs = outputs_of(self.network, rgb, self.size, self.framing, self.flips)
         # Rounding may leave a mean a hair below zero.
-        roots: NDArray[np.float32] = np.sqrt(np.maximum(np.mean([v.stages for v in seen], 0), 0))
+        roots: NDArray[np.float32] = np.sqrt(np.maximum(np.mean([o.stages for o in outputs], 0), 0))
         return roots
 
 
@@ -100,6 +101,6 @@ class DeepPeaks(DeepStages):
         super().__init__(blocks, size, flips, framing)
 
     def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        seen = views(self.network, rgb, self.size, self.framing, self.flips)
-        mean: NDArray[np.float32] = np.mean([v.peaks for v in seen], axis=0)
+        outputs = outputs_of(self.network, rgb, self.size, self.framing, self.flips)
+        mean: NDArray[np.float32] = np.mean([o.peaks for o in outputs], axis=0)
         return mean

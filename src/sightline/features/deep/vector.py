@@ -17,7 +17,7 @@ from sightline.contracts import Json
 from sightline.errors import ParameterError
 from sightline.features.deep import session
 from sightline.features.deep.network import LITE0, Network
-from sightline.features.deep.views import check_sizes, identity, unit, views
+from sightline.features.deep.outputs import check_sizes, identity, outputs_of, unit_vector
 
 JOINS = ("mean", "concat")
 
@@ -75,13 +75,13 @@ class DeepVector:
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the picture's vector, of length one."""
-        parts = [unit(self._at(rgb, size)) for size in self.sizes]
+        parts = [unit_vector(self._at(rgb, size)) for size in self.sizes]
         joined = np.concatenate(parts) if self.join == "concat" else np.mean(parts, axis=0)
-        return unit(joined)
+        return unit_vector(joined)
 
     def _at(self, rgb: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
-        seen = views(self.network, rgb, size, self.framing, self.flips)
-        mean: NDArray[np.float32] = np.mean([v.vector for v in seen], axis=0)
+        outputs = outputs_of(self.network, rgb, size, self.framing, self.flips)
+        mean: NDArray[np.float32] = np.mean([o.vector for o in outputs], axis=0)
         return mean
 
 

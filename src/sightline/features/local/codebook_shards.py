@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Floats
-from sightline.contracts import Held, InTurn, Json, Mapper, Part
+from sightline.contracts import Json, Mapper, Part, SerialMapper, SharedArrays
 from sightline.features.local import codebook
 
 Given = Mapping[str, NDArray[Any]]
@@ -34,8 +34,8 @@ class Shards:
         shards: int,
         compute: Mapper | None,
     ) -> None:
-        self._compute: Mapper = InTurn() if compute is None else compute
-        self._held: list[Held] = []
+        self._compute: Mapper = SerialMapper() if compute is None else compute
+        self._held: list[SharedArrays] = []
         for s in range(shards):
             # Every so many of all points, so that shards are alike.
             mine = np.arange(s, len(points), shards)
@@ -62,7 +62,7 @@ class Shards:
             means[empty[: len(worst)]] = points[worst]
         return means
 
-    def _parts(self, args: dict[str, Json], now: Held) -> list[Part]:
+    def _parts(self, args: dict[str, Json], now: SharedArrays) -> list[Part]:
         return [Part(args, held=(held, now)) for held in self._held]
 
 

@@ -30,6 +30,7 @@ from sightline.errors import DataError
 from sightline.features.local.fitted import checksum, needed
 from sightline.features.local.gradients import Descriptors, dense_descriptors
 from sightline.features.local.mixture import Mixture, improved
+from sightline.vectors import l2_normalize
 
 _SAMPLE_PICTURES = 900
 _SAMPLE = 135_000  # descriptors; as many take 120 MB
@@ -134,8 +135,7 @@ class Fisher:
             middle, directions = (self.arrays[f"{kind}_{name}"] for name in _ARRAYS[:2])
             points = _placed(getattr(found, kind), middle, directions, found.places)
             row[part] = improved(self._mixtures[kind].fisher_vector(points))
-        length = np.sqrt(np.dot(row, row))
-        return row / np.float32(length) if length > 0 else row
+        return np.asarray(l2_normalize(row, np.linalg.norm(row)))
 
 
 def main_directions(points: Floats, n_directions: int) -> tuple[Floats, Floats]:

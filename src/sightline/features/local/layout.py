@@ -30,6 +30,7 @@ from sightline.features.local.lbp import (
     padded_grey,
     pattern_codes,
 )
+from sightline.vectors import l2_normalize
 
 # Bins of L, a and b, and what they reach from and to; more colourful pixels count at the edge.
 _LAB_BINS: Final = (5, 6, 6)
@@ -88,13 +89,12 @@ class Classic:
             "texture4": np.sqrt(_shares(textures)),
             "edges": _edges(padded[2:-2, 2:-2]),
         }
-        row = np.concatenate([_unit(found[n].ravel()) * w**0.5 for n, w in _WEIGHTS.items()])
-        return _unit(row).astype(np.float32)
+        row = np.concatenate([_normalized(found[n].ravel()) * w**0.5 for n, w in _WEIGHTS.items()])
+        return _normalized(row).astype(np.float32)
 
 
-def _unit(vectors: Doubles) -> Doubles:
-    length = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
-    return vectors / np.where(length > 0, length, 1)
+def _normalized(vectors: Doubles) -> Doubles:
+    return np.asarray(l2_normalize(vectors, np.linalg.norm(vectors, axis=-1), dtype=np.float64))
 
 
 def _shares(counts: Doubles | NDArray[np.int32]) -> Doubles:
@@ -190,4 +190,4 @@ def _edges(grey: Bytes) -> Doubles:
     ).reshape(_EDGE_CELLS, _EDGE_CELLS, _DIRECTIONS)
     a, b, c, d = strength[:-1, :-1], strength[:-1, 1:], strength[1:, :-1], strength[1:, 1:]
     blocks = np.concatenate([a, b, c, d], axis=-1)
-    return _unit(np.minimum(_unit(blocks), _CLIP))
+    return _normalized(np.minimum(_normalized(blocks), _CLIP))

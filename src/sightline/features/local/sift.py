@@ -33,6 +33,7 @@ import numpy as np
 from sightline._typing import RGB, Doubles, Floats
 from sightline.features.local.gradients import brightness
 from sightline.features.local.lbp import checked
+from sightline.vectors import l2_normalize, l2_norms
 
 LENGTH: Final = 128
 CONTRAST, EDGE, MOST = 0.04, 10.0, 1000
@@ -213,7 +214,7 @@ def _samples() -> tuple[Doubles, Doubles]:
 def _root(rows: Floats) -> Floats:
     """Scale descriptors: length one, clipped, sum one, square root."""
     tiny = np.float32(1e-12)
-    rows = rows / np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), tiny)[:, None]
+    rows = l2_normalize(rows, np.maximum(l2_norms(rows), tiny))
     rows = np.minimum(rows, np.float32(_CLIP))
     rooted: Floats = np.sqrt(rows / np.maximum(rows.sum(axis=1), tiny)[:, None])
     return rooted

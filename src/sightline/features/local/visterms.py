@@ -24,6 +24,7 @@ from sightline.features.local.blocks import Grid, block_descriptors
 from sightline.features.local.codebook import assign, codebook, distinct
 from sightline.features.local.color import choose_colors, color_table, sample_pixels
 from sightline.features.local.fitted import checksum, needed
+from sightline.vectors import l2_normalize, l2_norms
 
 _LEAST_BLOCKS = 20  # in the sample, for each term
 _SAMPLE = 400_000  # blocks; as many take 170 MB
@@ -180,14 +181,11 @@ def weighted(counts: Any, idf: Floats) -> Any:
     """
     if not hasattr(counts, "tocsr"):
         products = np.asarray(counts, np.float32) * idf
-        lengths = np.sqrt(np.einsum("ij,ij->i", products, products, dtype=np.float64))
-        return (products / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
+        return l2_normalize(products, l2_norms(products, np.float64))
     from scipy.sparse import csr_matrix
 
     rows = csr_matrix(counts, dtype=np.float32, copy=True)
     rows.data *= idf[rows.indices]
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    lengths = np.sqrt(np.bincount(row, rows.data.astype(np.float64) ** 2, rows.shape[0]))
-    rows.data = (rows.data / np.where(lengths > 0, lengths, 1.0)[row]).astype(np.float32)
+    rows = l2_normalize(rows)
     rows.eliminate_zeros()
     return rows

@@ -1,11 +1,11 @@
 """Compiled: the best pictures of a segment by the scores of a few words, in one pass.
 
-The rows of the words are added up block by block in the nearest cache, in the order in which the
-plain way adds, so that both give the same bits. A block in which no score reaches the worst of the
-k best so far, nearly all of them, costs one comparison a picture and nothing more.
+The rows of the words are summed block by block in the L1 cache, in the same order as the numpy
+version, so that both give the same bits. In nearly all blocks no score reaches the worst of the k
+best so far; such a block costs one comparison a picture and nothing more.
 
-Numbers from files are used as places only where they lie inside: a flipped bit may give a wrong
-answer until somebody runs `store verify`, but never a crash.
+Numbers read from files are used as indices only after a bounds check: a flipped bit may give a
+wrong answer until somebody runs `store verify`, but never a crash.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from sightline._njit_fast import njit
 from sightline._typing import Bytes, Floats, Int32s, Ints
 
-# Large blocks, since words with few carriers cost something in each; small pieces to look through.
+# Large blocks, since each word has a cost per block; small pieces to search for candidates.
 BLOCK, PIECE = 4096, 256
 FINE, NO_ROW = -1, -2
 
 
 @njit(cache=True, nogil=True)
-def one(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
-    """Write u a, and return how many numbers are not below `least`; not a number counts too."""
+def sum_one(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
+    """Write u a, and return how many numbers are not below `least`; NaN counts too."""
     near = 0
     for j in range(len(out)):
         x = u * a[j]
@@ -32,7 +32,9 @@ def one(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
 
 
 @njit(cache=True, nogil=True)
-def two(out: Floats, a: Floats, b: Floats, u: np.float32, v: np.float32, least: np.float32) -> int:
+def sum_two(
+    out: Floats, a: Floats, b: Floats, u: np.float32, v: np.float32, least: np.float32
+) -> int:
     """Write u a + v b, and return how many numbers are not below `least`."""
     near = 0
     for j in range(len(out)):
@@ -43,7 +45,7 @@ def two(out: Floats, a: Floats, b: Floats, u: np.float32, v: np.float32, least: 
 
 
 @njit(cache=True, nogil=True)
-def three(
+def sum_three(
     out: Floats, a: Floats, b: Floats, c: Floats, u: np.float32, v: np.float32, w: np.float32,
     least: np.float32,
 ) -> int:  # fmt: skip
@@ -57,7 +59,7 @@ def three(
 
 
 @njit(cache=True, nogil=True)
-def one_more(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
+def add_one(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
     """Add u a, and return how many numbers are not below `least`."""
     near = 0
     for j in range(len(out)):
@@ -68,38 +70,39 @@ def one_more(out: Floats, a: Floats, u: np.float32, least: np.float32) -> int:
 
 
 @njit(cache=True, nogil=True)
-def add_up(
+def sum_rows(
     out: Floats, rows: Floats, at: Ints, weights: Floats, start: int, stop: int, least: np.float32
 ) -> int:
     """Write the weighted sum of the words' rows between start and stop."""
     w = weights
     a = rows[at[0], start:stop]
     if len(at) == 1:
-        return one(out, a, w[0], least)
+        return sum_one(out, a, w[0], least)
     b = rows[at[1], start:stop]
     if len(at) == 2:
-        return two(out, a, b, w[0], w[1], least)
-    near = three(out, a, b, rows[at[2], start:stop], w[0], w[1], w[2], least)
+        return sum_two(out, a, b, w[0], w[1], least)
+    near = sum_three(out, a, b, rows[at[2], start:stop], w[0], w[1], w[2], least)
     for i in range(3, len(at)):
-        near = one_more(out, rows[at[i], start:stop], w[i], least)
+        near = add_one(out, rows[at[i], start:stop], w[i], least)
     return near
 
 
 @njit(cache=True, nogil=True)
-def put_known(
-    out: Floats, rows: Floats, at: Ints, weights: Floats, known: Floats, term_row: Int32s,
-    here: Ints, end: Ints, marks: Bytes, start: int, stop: int, least: np.float32,
+def apply_carriers(
+    out: Floats, rows: Floats, at: Ints, weights: Floats, carrier_scores: Floats, term_row: Int32s,
+    cursor: Ints, end: Ints, marks: Bytes, start: int, stop: int, least: np.float32,
 ) -> int:  # fmt: skip
-    """Add up again for the pictures that carry a word; return how many are not below `least`.
+    """Sum again for the pictures that carry a word; return how many sums are not below `least`.
 
-    A mark has a bit for each word that its picture is known to carry. Who carries several is added
-    up several times, the last time with all of them. `here` is where the carriers of a word go on.
+    A mark has a bit for each word that its picture carries. A picture that carries several words is
+    summed several times, the last time with all of them. `cursor` is the position of each word's
+    next carrier.
     """
     near = 0
     for i in range(len(at)):
-        while here[i] < end[i] and term_row[here[i]] < start:
-            here[i] += 1
-        p = here[i]
+        while cursor[i] < end[i] and term_row[cursor[i]] < start:
+            cursor[i] += 1
+        p = cursor[i]
         while p < end[i] and term_row[p] < stop:
             j = term_row[p] - start
             p += 1
@@ -109,23 +112,23 @@ def put_known(
             marks[j] = mark
             total = np.float32(0.0)
             for word in range(len(at)):
-                # Looked up even if it is not needed, which is cheaper than a branch.
+                # Read even if it is not needed, which is cheaper than a branch.
                 score = rows[at[word], start + j]
-                part = weights[word] * (known[word] if (mark >> word) & 1 else score)
+                part = weights[word] * (carrier_scores[word] if (mark >> word) & 1 else score)
                 total = part if word == 0 else total + part
             out[j] = total
             near += not (total < least)
     for i in range(len(at)):
-        while here[i] < end[i] and term_row[here[i]] < stop:
-            if term_row[here[i]] >= start:
-                marks[term_row[here[i]] - start] = 0
-            here[i] += 1
+        while cursor[i] < end[i] and term_row[cursor[i]] < stop:
+            if term_row[cursor[i]] >= start:
+                marks[term_row[cursor[i]] - start] = 0
+            cursor[i] += 1
     return near
 
 
 @njit(cache=True, nogil=True)
 def worse(score: np.float32, picture: int, than: np.float32, than_picture: int) -> bool:
-    """Return whether one picture comes after another: equal scores stand by id."""
+    """Return whether one picture ranks below another: equal scores are ordered by id."""
     return bool(score < than or (score == than and picture > than_picture))
 
 
@@ -158,7 +161,7 @@ def offer(score: np.float32, picture: int, scores: Floats, ids: Ints, count: Int
 
 @njit(cache=True, nogil=True)
 def least_of(scores: Floats, count: Ints) -> np.float32:
-    """Return the score below which nothing belongs to the best."""
+    """Return the score below which no picture belongs to the best."""
     if count[0] < len(scores) or len(scores) == 0:
         return np.float32(-np.inf)
     return np.float32(scores[0])
@@ -177,7 +180,7 @@ def not_below(x: Floats, least: np.float32) -> int:
 def offer_rows(
     out: Floats, start: int, only: Ints, ids: Ints, best_scores: Floats, best_ids: Ints, count: Ints
 ) -> int:
-    """Offer the scores of some rows; return one that is not a number, or FINE."""
+    """Offer the scores of some rows; return a row whose score is NaN, or FINE."""
     least = least_of(best_scores, count)
     for row in only:
         x = out[row - start]
@@ -194,7 +197,7 @@ def offer_rows(
 def offer_block(
     out: Floats, start: int, ids: Ints, best_scores: Floats, best_ids: Ints, count: Ints
 ) -> int:
-    """Offer the scores of a whole block; only in pieces that have any is each looked at."""
+    """Offer the scores of a block, skipping pieces in which no score is high enough."""
     for begin in range(0, len(out), PIECE):
         piece = out[begin : begin + PIECE]
         least = least_of(best_scores, count)
@@ -215,7 +218,7 @@ def offer_block(
 @njit(cache=True, nogil=True)
 def find_words(
     terms: Ints, scored: Ints, carried: Ints, term_start: Ints, n_carriers: int, at: Ints,
-    here: Ints, end: Ints,
+    cursor: Ints, end: Ints,
 ) -> bool:  # fmt: skip
     """Find the row and the carriers of each word; return whether all have a row."""
     for i in range(len(terms)):
@@ -223,30 +226,30 @@ def find_words(
         if at[i] == len(scored) or scored[at[i]] != terms[i]:
             return False
         j = np.searchsorted(carried, terms[i])
-        here[i] = end[i] = 0
+        cursor[i] = end[i] = 0
         if j < len(carried) and carried[j] == terms[i]:
-            here[i] = max(term_start[j], 0)
+            cursor[i] = max(term_start[j], 0)
             end[i] = min(term_start[j + 1], n_carriers)
     return True
 
 
 @njit(cache=True, nogil=True)
 def scan(
-    terms: Ints, weights: Floats, known: Floats, scored: Ints, rows: Floats, carried: Ints,
-    term_start: Ints, term_row: Int32s, ids: Ints, left_out: Ints, only: Ints, filtered: bool,
+    terms: Ints, weights: Floats, carrier_scores: Floats, scored: Ints, rows: Floats, carried: Ints,
+    term_start: Ints, term_row: Int32s, ids: Ints, excluded: Ints, only: Ints, filtered: bool,
     best_scores: Floats, best_ids: Ints, count: Ints,
 ) -> int:  # fmt: skip
     """Offer the pictures of a segment to a heap of the best.
 
-    `only` are the rows that count, ascending, if `filtered`; otherwise all but `left_out`. Returns
-    FINE, NO_ROW if a word has none, or a row whose score is not a number.
+    If `filtered`, only the rows `only` (ascending) are offered; otherwise all but `excluded`.
+    Returns FINE, NO_ROW if a word has no row of scores, or a row whose score is NaN.
     """
-    at, here, end = np.empty_like(terms), np.empty_like(terms), np.empty_like(terms)
-    if not find_words(terms, scored, carried, term_start, len(term_row), at, here, end):
+    at, cursor, end = np.empty_like(terms), np.empty_like(terms), np.empty_like(terms)
+    if not find_words(terms, scored, carried, term_start, len(term_row), at, cursor, end):
         return NO_ROW
     n = min(rows.shape[1], len(ids))
     buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.uint8)
-    first = next_out = 0
+    first = next_excluded = 0
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         last = first
@@ -258,20 +261,20 @@ def scan(
             continue
         out = buffer[: stop - start]
         least = least_of(best_scores, count)
-        near = add_up(out, rows, at, weights, start, stop, least)
-        near += put_known(
-            out, rows, at, weights, known, term_row, here, end, marks, start, stop, least
+        near = sum_rows(out, rows, at, weights, start, stop, least)
+        near += apply_carriers(
+            out, rows, at, weights, carrier_scores, term_row, cursor, end, marks, start, stop, least
         )
-        while next_out < len(left_out) and left_out[next_out] < stop:
-            if left_out[next_out] >= start:
-                out[left_out[next_out] - start] = -np.inf
-            next_out += 1
+        while next_excluded < len(excluded) and excluded[next_excluded] < stop:
+            if excluded[next_excluded] >= start:
+                out[excluded[next_excluded] - start] = -np.inf
+            next_excluded += 1
         if near == 0:
             continue
         if filtered:
-            wrong = offer_rows(out, start, chosen, ids, best_scores, best_ids, count)
+            nan_row = offer_rows(out, start, chosen, ids, best_scores, best_ids, count)
         else:
-            wrong = offer_block(out, start, ids, best_scores, best_ids, count)
-        if wrong != FINE:
-            return wrong
+            nan_row = offer_block(out, start, ids, best_scores, best_ids, count)
+        if nan_row != FINE:
+            return nan_row
     return FINE

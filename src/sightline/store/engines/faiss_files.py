@@ -1,11 +1,11 @@
-"""Inverted files of faiss, kept in the store beside what they are made of.
+"""Inverted files of faiss, kept in the store beside the rows they are built from.
 
-ivf/NAME.json               what a table's lists were made of, and how they are searched
+ivf/NAME.json               what a table's lists were built from, and how they are searched
 ivf/lists-SHA.faiss         the lists themselves
 
-They are derived: one that is damaged or outdated is left alone and the rows are scanned, until
-`sightline export faiss` builds it again. A file is written aside and gets its name once it is
-durable; the description that names it comes last.
+They are derived data: lists that are damaged or outdated are ignored and the rows are scanned,
+until `sightline export faiss` builds them again. A file is written under a temporary name and
+renamed once it is durable; the description that names it is written last.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from sightline.store.durable import (
     write_file,
 )
 from sightline.store.engines import probing
-from sightline.store.engines.milvus_comparing import EngineState
-from sightline.store.engines.parts import Held, held_of
+from sightline.store.engines.coverage import LoadedParts, held_of
+from sightline.store.engines.milvus_check import EngineState
 from sightline.store.engines.views import (
     MEASURES,
+    EngineTable,
     Measure,
     Published,
-    View,
     blocks,
     ids_of,
     rows_at,
@@ -50,8 +50,8 @@ from sightline.store.engines.views import (
 from sightline.store.versions import FileEntry
 
 _STEP = 65_536
-_TAUGHT_BY = 64  # rows for each list, to find out where lists should lie
-_ROUNDS = 10
+_TRAINING_ROWS = 64  # rows for each list, on which its centroid is trained
+_ITERATIONS = 10  # of k-means
 _FACTOR = 4.0
 OURS = re.compile(r"lists-[0-9a-f]{0,20}\.faiss(\.\d+\.part)?|\w+\.json(\.\d+\.part)?")
 
@@ -64,22 +64,32 @@ class FaissLists:
     by: Measure
     length: int
     rows: int
-    held: Held
+    held: LoadedParts
     probes: probing.Probes
     file: FileEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """One table of a build: `state` is new, or kept where nothing had changed."""
+    """One table of a build.
 
-    view: View
+    Attributes
+    ----------
+    view : EngineTable
+        The table.
+    state : str
+        "new", or "kept" if its rows had not changed.
+    probes : Probes
+        How its lists are searched.
+    """
+
+    view: EngineTable
     state: str
     probes: probing.Probes
 
 
 def client() -> Any:
-    """Return the library; what is missing is said with how to get it."""
+    """Return the module faiss; if it is missing, the error says how to install it."""
     try:
         import faiss
     except ImportError as e:
@@ -88,14 +98,17 @@ def client() -> Any:
 
 
 def read_lists(folder: Path, name: str) -> FaissLists | None:
-    """Return what the lists of a table are; None if there are none."""
+    """Return the description of a table's lists; None if it has none."""
     path = folder / f"{name}.json"
     try:
         fields = json.loads(path.read_bytes())
         file, probes = FileEntry(**fields.pop("file")), probing.Probes(**fields.pop("probes"))
         held = fields.pop("held")
         return FaissLists(
-            **fields, held=Held(held["version"], tuple(held["parts"])), probes=probes, file=file
+            **fields,
+            held=LoadedParts(held["version"], tuple(held["parts"])),
+            probes=probes,
+            file=file,
         )
     except FileNotFoundError:
         return None
@@ -112,26 +125,26 @@ def build(
     *,
     dry_run: bool = False,
 ) -> list[Built]:
-    """Build the lists of every large table that has none, or outdated ones; remove all others."""
+    """Build the lists of large tables where missing or outdated; remove those of other tables."""
     large = [v for v in views_of(p, measures) if v.by != "words" and v.rows >= least_rows]
     if dry_run:
-        return [_standing(folder, p, v) or _planned(v) for v in large]
+        return [_current(folder, p, v) or _planned(v) for v in large]
     client()
     make_folder(folder)
-    out = []
+    built = []
     for view in large:
-        found = _standing(folder, p, view)
-        out.append(found or _build_one(folder, p, view, progress))
+        current = _current(folder, p, view)
+        built.append(current or _build_lists(folder, p, view, progress))
     remove_except(folder, {v.name for v in large})
-    return out
+    return built
 
 
-def _planned(view: View) -> Built:
+def _planned(view: EngineTable) -> Built:
     return Built(view, "new", probing.Probes(probing.lists_for(view.rows, _FACTOR)))
 
 
-def _standing(folder: Path, p: Published, view: View) -> Built | None:
-    """Return the lists of a table that are as they should be; None if there are none."""
+def _current(folder: Path, p: Published, view: EngineTable) -> Built | None:
+    """Return a table's lists if they are complete and up to date, else None."""
     try:
         old = read_lists(folder, view.name)
     except StoreDamaged:
@@ -143,18 +156,20 @@ def _standing(folder: Path, p: Published, view: View) -> Built | None:
     return Built(view, "kept", old.probes)
 
 
-def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Built:
+def _build_lists(folder: Path, p: Published, view: EngineTable, progress: Progress) -> Built:
     faiss = client()
     lists = probing.lists_for(view.rows, _FACTOR)
     ids = ids_of(p, view)
-    taught = np.random.default_rng(3).choice(len(ids), min(len(ids), _TAUGHT_BY * lists), False)
-    lists = min(lists, max(1, len(taught) // 4))
+    training = np.random.default_rng(3).choice(
+        len(ids), min(len(ids), _TRAINING_ROWS * lists), False
+    )
+    lists = min(lists, max(1, len(training) // 4))
     metric = faiss.METRIC_L2 if view.by == "distance" else faiss.METRIC_INNER_PRODUCT
     flat = faiss.IndexFlat(view.length, metric)
     index = faiss.IndexIVFFlat(flat, view.length, lists, metric)
-    index.cp.niter, index.cp.min_points_per_centroid, index.cp.seed = _ROUNDS, 1, 1
+    index.cp.niter, index.cp.min_points_per_centroid, index.cp.seed = _ITERATIONS, 1, 1
     progress.start(f"lists of {view.feature}", view.rows)
-    index.train(rows_at(p, view, ids[np.sort(taught)]))
+    index.train(rows_at(p, view, ids[np.sort(training)]))
     for part, rows in blocks(p, view, _STEP):
         index.add_with_ids(rows, part)
         progress.advance(len(part))
@@ -162,23 +177,23 @@ def _build_one(folder: Path, p: Published, view: View, progress: Progress) -> Bu
 
     def probe(w: Floats, n: int) -> Ints:
         how = faiss.SearchParametersIVF(nprobe=n)
-        found: Ints = index.search(w[None], probing.K, params=how)[1][0]
-        return found
+        nearest: Ints = index.search(w[None], probing.K, params=how)[1][0]
+        return nearest
 
     probes = probing.choose_probes(probing.sample(p, view), lists, probe)
     aside = folder / f"lists-.faiss.{os.getpid()}.part"
     _write(index, aside)
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
-    made = FaissLists(
+    lists_built = FaissLists(
         view.feature, view.by, view.length, view.rows, held_of(p, view), probes,
         FileEntry.of(written),
     )  # fmt: skip
-    write_file(folder, f"{view.name}.json", [json.dumps(asdict(made)).encode()])
+    write_file(folder, f"{view.name}.json", [json.dumps(asdict(lists_built)).encode()])
     return Built(view, "new", probes)
 
 
 def _write(index: Any, aside: Path) -> None:
-    """Write lists aside; where there is no space for them nothing is left."""
+    """Write lists to a temporary file; if the disk is full, nothing of it is left."""
     try:
         with disk_errors(aside):
             create_private(aside)
@@ -195,7 +210,7 @@ def _write(index: Any, aside: Path) -> None:
 
 
 def problem(folder: Path, lists: FaissLists, *, deep: bool = False) -> str | None:
-    """Return what is wrong with the file of some lists; `deep` reads every byte of it."""
+    """Return what is wrong with the file of some lists, or None; `deep` checks every byte of it."""
     path = folder / lists.file.name
     try:
         if path.stat().st_size != lists.file.size:
@@ -216,14 +231,14 @@ def problems(folder: Path) -> list[tuple[str, str]]:
         except StoreDamaged as e:
             damaged.append((path.name, str(e)))
             continue
-        wrong = None if lists is None else problem(folder, lists, deep=True)
-        if lists is not None and wrong is not None:
-            damaged.append((lists.file.name, wrong))
+        fault = None if lists is None else problem(folder, lists, deep=True)
+        if lists is not None and fault is not None:
+            damaged.append((lists.file.name, fault))
     return damaged
 
 
 def strays(folder: Path) -> list[str]:
-    """Return files of the folder that nothing names."""
+    """Return the files of the folder that no description names."""
     if not folder.is_dir():
         return []
     named = set()
@@ -239,7 +254,7 @@ def strays(folder: Path) -> list[str]:
 
 
 def remove_except(folder: Path, names: Iterable[str]) -> None:
-    """Remove the lists of all but some tables, descriptions first, and what nothing names."""
+    """Remove the lists of all tables but `names`, descriptions first, and files nothing lists."""
     if not folder.is_dir():
         return
     with disk_errors(folder):
@@ -255,20 +270,20 @@ def remove_except(folder: Path, names: Iterable[str]) -> None:
 
 def remove_damaged(folder: Path) -> list[str]:
     """Remove the lists of tables whose files are damaged; return the names of these files."""
-    wrong = [name for name, _ in problems(folder)]
+    damaged = [name for name, _ in problems(folder)]
     sound = []
     for path in folder.glob("*.json"):
-        if path.name not in wrong:
-            found = read_lists(folder, path.stem)
-            if found is not None and found.file.name not in wrong:
+        if path.name not in damaged:
+            lists = read_lists(folder, path.stem)
+            if lists is not None and lists.file.name not in damaged:
                 sound.append(path.stem)
-    if wrong:
+    if damaged:
         remove_except(folder, sound)
-    return wrong
+    return damaged
 
 
-def forget_others(folder: Path, p: Published) -> None:
-    """Remove lists that hold more than a version does."""
+def remove_larger(folder: Path, p: Published) -> None:
+    """Remove lists that hold rows which a version does not have."""
     keep = []
     for path in folder.glob("*.json"):
         try:
@@ -288,8 +303,8 @@ def faiss_state(folder: Path, p: Published, least_rows: int) -> EngineState:
         return EngineState(
             "faiss", True, f"no table has {least_rows} rows, so all rows are scanned"
         )
-    without = [v for v in large if _standing(folder, p, v) is None]
+    without = [v for v in large if _current(folder, p, v) is None]
     if without:
-        said = f"{len(without)} of {len(large)} tables have no lists of this version"
-        return EngineState("faiss", False, f"degraded: {said}. Run: sightline export faiss")
+        missing = f"{len(without)} of {len(large)} tables have no lists of this version"
+        return EngineState("faiss", False, f"degraded: {missing}. Run: sightline export faiss")
     return EngineState("faiss", True, f"lists of {len(large)} tables")

@@ -2,7 +2,7 @@
 
 A scan of a million 128-d rows costs about as much as reading their bytes once, so nothing faster is
 needed below that. Ties are broken by picture id, ascending, so that an order never depends on how
-pictures lie in segments.
+pictures are distributed over segments.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sightline.store.matrices import Matrix, StoredSparseMatrix, spans
 from sightline.store.segments import OpenSegment
 
 BLOCK_BYTES = 16 << 20
-_CHUNK = 128  # fewest rows of a block
+_MIN_BLOCK_ROWS = 128  # fewest rows of a block
 _SELECTIVE = 0.1
-_LONG = 128
+_LONG_ROW = 128
 
 By = Literal["product", "cosine", "distance"]
 
@@ -33,40 +33,40 @@ def dense_top(
     """Return the k best pictures for weights over one feature."""
     best = Best(k)
     weights = np.ascontiguousarray(query.weights, np.float32)
-    few = _Few(best, weights, query.by)
+    selected = _SelectedRows(best, weights, query.by)
     for s, matrix in _with_feature(segments, query):
         rows = None if where is None else s.rows_of(where)
         if rows is not None and len(rows) < _SELECTIVE * len(matrix):
-            few.add(s.ids, rows, matrix)
+            selected.add(s.ids, rows, matrix)
             continue
         keep = None if rows is None else _only(rows, len(matrix))
         if rows is None and len(s.dead):
             keep = s.alive()
         _scan(best, s, matrix, weights, keep, query.by)
-    few.offer()
+    selected.offer()
     return best.top()
 
 
 def dense_scores(segments: Sequence[OpenSegment], query: DenseQuery) -> tuple[Ints, Floats]:
-    """Return all live pictures that have a feature, and the score of each, as they lie."""
-    ids, found = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
+    """Return all live pictures that have a feature, in storage order, and the score of each."""
+    ids, scores_by_segment = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     weights = np.ascontiguousarray(query.weights, np.float32)
     for s, matrix in _with_feature(segments, query):
         scores = np.empty(len(matrix), np.float32)
-        step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
+        step = max(_MIN_BLOCK_ROWS, BLOCK_BYTES // (4 * matrix.shape[1]))
         for i in range(0, len(matrix), step):
             block = matrix[i : i + step]
             scores[i : i + step] = _scores(block, weights, query.by)
         alive = s.alive() if len(s.dead) else slice(None)
         ids.append(s.ids[alive])
-        found.append(scores[alive])
-    return np.concatenate(ids), np.concatenate(found)
+        scores_by_segment.append(scores[alive])
+    return np.concatenate(ids), np.concatenate(scores_by_segment)
 
 
 def ids_with(segments: Sequence[OpenSegment], feature: str) -> Ints:
     """Return the ids that `dense_scores` scores, in the same order, without reading a row."""
-    found = [s.ids[s.alive()] for s in segments if s.matrix(feature) is not None]
-    return np.concatenate([*found, np.zeros(0, np.int64)])
+    ids = [s.ids[s.alive()] for s in segments if s.matrix(feature) is not None]
+    return np.concatenate([*ids, np.zeros(0, np.int64)])
 
 
 def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Floats:
@@ -74,7 +74,7 @@ def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Floats:
     norms = [np.zeros(0, np.float32)]
     for s in segments:
         if (matrix := s.matrix(feature)) is not None:
-            step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
+            step = max(_MIN_BLOCK_ROWS, BLOCK_BYTES // (4 * matrix.shape[1]))
             parts = [_squares(matrix[i : i + step]) for i in range(0, len(matrix), step)]
             squares = np.concatenate([*parts, np.zeros(0, np.float32)])
             norms.append(np.sqrt(squares[s.alive()] if len(s.dead) else squares))
@@ -84,12 +84,12 @@ def row_lengths(segments: Sequence[OpenSegment], feature: str) -> Floats:
 def _with_feature(
     segments: Sequence[OpenSegment], query: DenseQuery
 ) -> list[tuple[OpenSegment, Matrix]]:
-    """Return the segments that have a feature; some pictures may go without, but not all."""
+    """Return the segments that have a feature, with its rows; at least one must have it."""
     matrices = [(s, m) for s in segments if (m := s.matrix(query.feature)) is not None]
     if segments and not matrices:
-        known = ", ".join(sorted({f for s in segments for f in s.features})) or "none"
+        features = ", ".join(sorted({f for s in segments for f in s.features})) or "none"
         raise StoreError(
-            f"The feature {query.feature!r} is not in the store (it has: {known}). "
+            f"The feature {query.feature!r} is not in the store (it has: {features}). "
             "Run: sightline index"
         )
     for _, matrix in matrices:
@@ -108,18 +108,21 @@ def _only(rows: Ints, n: int) -> NDArray[np.bool_]:
 def _products(matrix: Matrix, weights: Floats, out: Floats | None = None) -> Floats:
     """Return the inner product of each row with the weights.
 
-    Row by row is faster for long rows (they stream), and gives a row the same score wherever it
-    lies; for short rows the cost of a call for each outweighs that.
+    Row by row is faster for long rows (they stream), and gives a row the same score in any block;
+    for short rows the cost of a call for each row outweighs that.
     """
     if isinstance(matrix, StoredSparseMatrix):
         return matrix.dot(weights)
-    if len(weights) >= _LONG:
+    if len(weights) >= _LONG_ROW:
         return np.vecdot(matrix, weights, out=out)
     return np.matmul(matrix, weights, out=out)
 
 
 def _scores(matrix: Matrix, weights: Floats, by: By, out: Floats | None = None) -> Floats:
-    """Return how well each row fits the weights, by product, cosine or distance."""
+    """Return the score of each row: inner product, cosine, or negative squared distance.
+
+    Constants that are the same for all rows are left out.
+    """
     scores = _products(matrix, weights, out)
     if by == "product":
         return scores
@@ -147,9 +150,9 @@ def _scan(
     keep: NDArray[np.bool_] | None,
     by: By,
 ) -> None:
-    step = max(_CHUNK, BLOCK_BYTES // (4 * matrix.shape[1]))
+    step = max(_MIN_BLOCK_ROWS, BLOCK_BYTES // (4 * matrix.shape[1]))
     ids = s.ids
-    # One buffer for all blocks: fresh memory would cost a page fault for every kilo of scores.
+    # One buffer for all blocks: fresh memory would cost a page fault for every 1,024 scores.
     buffer = np.empty(min(step, len(matrix)), np.float32)
     for i in range(0, len(matrix), step):
         block = matrix[i : i + step]
@@ -161,9 +164,9 @@ def _scan(
 
 
 def above(scores: Floats, threshold: float) -> Ints:
-    """Return where scores reach a threshold; -inf, which stands for left out, never does.
+    """Return where scores reach a threshold; -inf, which marks excluded rows, never does.
 
-    Comparisons are turned round (`not below`) so that a NaN comes through and is refused.
+    The comparison is inverted (`not below`) so that NaN passes and is reported later.
     """
     if threshold == -np.inf:
         return np.flatnonzero(scores != -np.inf)
@@ -182,6 +185,7 @@ class Best:
         self.threshold = -np.inf
 
     def offer(self, ids: Ints, scores: Floats) -> None:
+        """Add pictures with their scores; only those among the k best are kept."""
         if not len(ids):
             return
         if np.isnan(scores).any():
@@ -204,12 +208,13 @@ class Best:
         self.ids, self.scores = self.ids[order], self.scores[order]
 
     def top(self) -> Top:
+        """Return the best, the highest score first."""
         self._trim()
         return Top(self.ids, self.scores)
 
 
-class _Few:
-    """Single rows of many segments, scored a block at a time: a call for each would cost more."""
+class _SelectedRows:
+    """Selected rows of many segments, scored a block at a time: a call for each would cost more."""
 
     def __init__(self, best: Best, weights: Floats, by: By) -> None:
         self.best, self.weights, self.by = best, weights, by
@@ -244,10 +249,10 @@ def sparse_top(
     k: int,
     where: Ints | None,
 ) -> Top:
-    """Return the k pictures whose words lie nearest to weighted words.
+    """Return the k pictures whose words are most similar to weighted words, by cosine.
 
-    A picture's vector has idf at each of its words and length one; pictures that carry none of the
-    words asked for have no score and never appear.
+    A picture's vector is the L2-normalised idf of its words. Pictures that carry none of the words
+    of the query have no score and never appear.
     """
     best = Best(k)
     for s in segments:
@@ -262,11 +267,11 @@ def sparse_top(
 
 
 def _among(ids: Ints, where: Ints) -> NDArray[np.bool_]:
-    """Say of each id whether it is one of `where`, which is ascending."""
+    """Return for each id whether it is one of `where`, which is ascending."""
     if not len(where):
         return np.zeros(len(ids), bool)
-    out: NDArray[np.bool_] = where[np.searchsorted(where[:-1], ids)] == ids
-    return out
+    is_in: NDArray[np.bool_] = where[np.searchsorted(where[:-1], ids)] == ids
+    return is_in
 
 
 def _word_scores(

@@ -1,8 +1,8 @@
-"""The tables of a store in Milvus: their names, what they say of themselves, and how to ask.
+"""The tables of a store in Milvus: their names, their labels, and requests to them.
 
 A table is a collection of Milvus, named after the store, the version and the view it was loaded
-from; what it holds stands in its description. A reader finds it by an alias, which is moved only
-when all rows are there. Nothing else knows Milvus's client.
+from; its description holds a label. A reader finds it by an alias, which is moved only when all
+rows are there. Only this module uses Milvus's client.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
 from sightline.settings import MILVUS
-from sightline.store.engines.parts import Held, held_of
-from sightline.store.engines.views import Measure, Published, View
+from sightline.store.engines.coverage import LoadedParts, held_of
+from sightline.store.engines.views import EngineTable, Measure, Published
 
-# NAME:PASSWORD, or a key: from the environment alone, so that no file or log has it.
+# NAME:PASSWORD or an API key; read from the environment only, so that no file or log has it.
 TOKEN = "SIGHTLINE_MILVUS_TOKEN"
-# Milvus returns no more hits than this, and takes no longer rows.
+# Limits of Milvus: hits of one search, and numbers of one row.
 MOST_HITS = 16_384
 LONGEST = 32_768
-PATIENCE = 5.0
-_KNOCK = 3.0
+REQUEST_SECONDS = 5.0
+_CONNECT_SECONDS = 3.0
 _NO_COLLECTION, _NOT_LOADED, _NO_ALIAS = 100, 101, 1600
 _METRICS: dict[Measure, str] = {
     "product": "IP", "cosine": "IP", "words": "IP", "distance": "L2",
@@ -39,7 +39,7 @@ _METRICS: dict[Measure, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a table says of itself; it is written when the table is made, and never changes."""
+    """The description of a table; it is written when the table is made, and never changes."""
 
     store: str
     version: int
@@ -51,34 +51,36 @@ class Label:
     parts: tuple[str, ...]
 
     @classmethod
-    def of(cls, store: str, p: Published, view: View) -> Label:
+    def of(cls, store: str, p: Published, view: EngineTable) -> Label:
+        """Return the label of a view's table."""
         parts = held_of(p, view).parts
         return cls(
             store, p.version, view.feature, view.by, view.length, view.rows, view.digest, parts
         )  # fmt: skip
 
     @property
-    def held(self) -> Held:
-        """What the table was given."""
-        return Held(self.version, self.parts)
+    def held(self) -> LoadedParts:
+        """What was loaded into the table."""
+        return LoadedParts(self.version, self.parts)
 
     def text(self) -> str:
+        """Return the label as the text of a description."""
         return json.dumps({"sightline": 1, **asdict(self)}, sort_keys=True)
 
     @classmethod
     def read(cls, text: str) -> Label | None:
-        """Return what a description says; None if it is none of ours."""
+        """Parse a description; None if Sightline did not write it."""
         try:
-            found = json.loads(text)
-            if found.pop("sightline") != 1:
+            fields = json.loads(text)
+            if fields.pop("sightline") != 1:
                 return None
-            return cls(**{**found, "parts": tuple(found["parts"])})
+            return cls(**{**fields, "parts": tuple(fields["parts"])})
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
 
 def address_of(uri: str) -> tuple[str, str, int]:
-    """Return how the client names a server, its host and its port.
+    """Return the address of a server as its client wants it, its host and its port.
 
     >>> address_of("milvus://127.0.0.1:19530")
     ('http://127.0.0.1:19530', '127.0.0.1', 19530)
@@ -88,22 +90,23 @@ def address_of(uri: str) -> tuple[str, str, int]:
     match = MILVUS.fullmatch(uri)
     if match is None or not 0 < int(match[3]) < 65_536:
         raise UsageError(
-            f"Milvus is named as milvus://HOST:PORT, or milvus+tls://HOST:PORT. Got {uri!r}."
+            f"The address of Milvus must be milvus://HOST:PORT or milvus+tls://HOST:PORT. "
+            f"Got {uri!r}."
         )
     scheme = "https" if match[1] else "http"
     return f"{scheme}://{match[2]}:{match[3]}", match[2], int(match[3])
 
 
-def alias_of(store: str, view: View) -> str:
+def alias_of(store: str, view: EngineTable) -> str:
     """Return the alias by which readers find a table."""
     return f"sightline_{store}_{view.name}"
 
 
-def table_name(store: str, version: int, view: View) -> str:
+def table_name(store: str, version: int, view: EngineTable) -> str:
     """Return the name of the table of one version.
 
-    A store that was put back to an older state counts its versions anew, so the number alone does
-    not do.
+    The version's number alone would not be unique: a store restored from a backup counts on from
+    there.
     """
     return f"sightline_{store}_v{version}_{view.name}_{view.digest[:8]}"
 
@@ -118,35 +121,35 @@ class Tables:
             from pymilvus import MilvusClient
         except ImportError as e:
             raise MissingExtra.of(f"The engine {uri}", "milvus") from e
-        # What goes wrong is said by us; the client would print a traceback of its own beside it.
+        # Errors are reported by us; the client would also print its own traceback.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         try:
-            # A port that nobody listens on is told at once, where the client would wait.
-            socket.create_connection((host, port), timeout=_KNOCK).close()
+            # A port that nobody listens on fails at once here; the client would wait.
+            socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
         except OSError as e:
             raise EngineAway(f"Milvus at {uri} does not answer ({e.strerror or e}).") from e
         token = os.environ.get(TOKEN, "")
         with self.failures():
-            # A connection of its own, which nobody else closes.
+            # A dedicated connection, which nobody else closes.
             self.client: Any = MilvusClient(
-                uri=address, token=token, timeout=PATIENCE, dedicated=True
+                uri=address, token=token, timeout=REQUEST_SECONDS, dedicated=True
             )
-        self.do("get_server_version", seconds=_KNOCK)
+        self.do("get_server_version", seconds=_CONNECT_SECONDS)
 
     def close(self) -> None:
-        """Let go of the connection; one that is broken is let go of as well."""
+        """Close the connection, even if it is broken."""
         with suppress(EngineError), self.failures():
             self.client.close()
 
-    def do(self, verb: str, *what: Any, seconds: float | None = None, **how: Any) -> Any:
-        """Have the client do something, within `PATIENCE` if nothing else is said."""
-        limit = PATIENCE if seconds is None else seconds
+    def do(self, method: str, *args: Any, seconds: float | None = None, **kwargs: Any) -> Any:
+        """Call a method of the client, by default with a limit of `REQUEST_SECONDS`."""
+        limit = REQUEST_SECONDS if seconds is None else seconds
         with self.failures():
-            return getattr(self.client, verb)(*what, timeout=limit, **how)
+            return getattr(self.client, method)(*args, timeout=limit, **kwargs)
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn whatever the client raises into an `EngineAway` that says it in a sentence."""
+        """Turn the client's exceptions into an `EngineError` or `EngineAway`."""
         from grpc import RpcError
         from pymilvus.exceptions import MilvusException
 
@@ -155,20 +158,20 @@ class Tables:
         except (MilvusException, RpcError, OSError) as e:
             if getattr(e, "code", None) in (_NO_COLLECTION, _NOT_LOADED):
                 raise EngineError(f"Milvus at {self.uri} says: {_reason(e)}.") from e
-            # The client says the same of a server that is not ready and of a wrong password.
-            more = ""
+            # The client reports a server that is not ready and a wrong password alike.
+            hint = ""
             if any(word in _reason(e) for word in ("illegal connection", "auth")):
-                more = f" Does it want NAME:PASSWORD or a key in {TOKEN}, or milvus+tls://?"
-            raise EngineAway(f"Milvus at {self.uri} does not answer ({_reason(e)}).{more}") from e
+                hint = f" It may need NAME:PASSWORD or a key in {TOKEN}, or milvus+tls://."
+            raise EngineAway(f"Milvus at {self.uri} does not answer ({_reason(e)}).{hint}") from e
 
     def aliased(self, alias: str) -> str | None:
         """Return the table an alias points at; None if there is no such alias."""
         with self.failures():
-            found = self._or_none("describe_alias", alias)
-        return None if found is None else str(found["collection_name"])
+            description = self._or_none("describe_alias", alias)
+        return None if description is None else str(description["collection_name"])
 
     def label(self, table: str) -> tuple[Label | None, int, dict[str, str]] | None:
-        """Return what a table says of itself, the length of its rows, and its properties."""
+        """Return a table's label, the length of its rows, and its properties; None if missing."""
         with self.failures():
             description = self._or_none("describe_collection", table)
         if description is None:
@@ -176,12 +179,12 @@ class Tables:
         lengths = [int(f["params"]["dim"]) for f in description["fields"] if "dim" in f["params"]]
         return Label.read(description["description"]), sum(lengths), dict(description["properties"])
 
-    def _or_none(self, verb: str, name: str) -> Any:
-        """Return an answer, or None where Milvus says that it knows no such name."""
+    def _or_none(self, method: str, name: str) -> Any:
+        """Return the answer of the client's method, or None if Milvus has no such name."""
         from pymilvus.exceptions import MilvusException
 
         try:
-            return getattr(self.client, verb)(name, timeout=PATIENCE)
+            return getattr(self.client, method)(name, timeout=REQUEST_SECONDS)
         except MilvusException as e:
             if e.code in (_NO_COLLECTION, _NO_ALIAS):
                 return None
@@ -197,10 +200,10 @@ class Tables:
 
     def count(self, table: str, where: str = "") -> int:
         """Return how many rows a loaded table has, deleted ones left out, as of now."""
-        found = self.do(
+        answer = self.do(
             "query", table, filter=where, output_fields=["count(*)"], consistency_level="Strong"
         )
-        return int(found[0]["count(*)"])
+        return int(answer[0]["count(*)"])
 
     def rows(self, table: str, ids: Sequence[int]) -> tuple[Ints, Floats]:
         """Return rows of a loaded table, those that are there, ids ascending."""
@@ -215,9 +218,9 @@ class Tables:
     def search(
         self, table: str, by: Measure, weights: Floats, n: int, probes: int
     ) -> tuple[Ints, Floats]:
-        """Return the n best rows of a table and their scores, as the flat scan counts them."""
+        """Return the n best rows of a table and their scores, on the scale of the flat scan."""
         how = {"metric_type": _METRICS[by], "params": {"nprobe": probes} if probes else {}}
-        # What is searched never changes once an alias points at it: nothing to wait for.
+        # A table never changes once an alias points at it, so there is nothing to wait for.
         (hits,) = self.do(
             "search", table, weights[None], limit=n, search_params=how,
             consistency_level="Eventually",
@@ -227,37 +230,37 @@ class Tables:
         return ids, np.float32(weights @ weights) - scores if by == "distance" else scores
 
 
-def metric_of(view: View) -> str:
-    """Return Milvus's name for what a table is ranked by."""
+def metric_of(view: EngineTable) -> str:
+    """Return Milvus's name of the measure that a table is ranked by."""
     return _METRICS[view.by]
 
 
 def _reason(e: Exception) -> str:
-    """Return the first sentence of what a client says."""
+    """Return the beginning of a client's error message, on one line."""
     text = getattr(e, "message", "") or getattr(e, "details", lambda: "")() or str(e)
     return " ".join(str(text).split())[:160]
 
 
-def not_another(uri: str, table: str, label: Label | None, length: int, expected: Label) -> Label:
-    """Refuse a table of somebody else, or of other rows, in words that say which it is."""
-    again = f"Run: sightline export milvus --uri {uri}"
+def check_label(uri: str, table: str, label: Label | None, length: int, expected: Label) -> Label:
+    """Return a table's label; raise if it is another store's or its rows have another length."""
+    remedy = f"Run: sightline export milvus --uri {uri}"
     if label is None:
-        raise EngineError(f"The table {table} at {uri} is none of Sightline's. {again}")
+        raise EngineError(f"The table {table} at {uri} was not made by Sightline. {remedy}")
     if label.store != expected.store:
         raise EngineError(
             f"The table {table} at {uri} belongs to another store ({label.store}, not "
-            f"{expected.store}). {again}"
+            f"{expected.store}). {remedy}"
         )
     if length != expected.length or label.length != expected.length:
         raise EngineError(
             f"The table {table} at {uri} has rows of {length} numbers, those of {expected.feature} "
-            f"have {expected.length}. {again}"
+            f"have {expected.length}. {remedy}"
         )
     return label
 
 
-def of_older(uri: str, table: str, label: Label, expected: Label) -> EngineError:
-    """Say that a table holds another version than the store is at."""
+def outdated_error(uri: str, table: str, label: Label, expected: Label) -> EngineError:
+    """Return the error of a table that holds another version than the store's current one."""
     return EngineError(
         f"The table {table} at {uri} holds version {label.version}, the store is at version "
         f"{expected.version}. Run: sightline export milvus --uri {uri}"

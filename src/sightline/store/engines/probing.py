@@ -1,7 +1,7 @@
-"""How many lists of an inverted file to look into: as few as find what is asked of them.
+"""How many lists of an inverted file a query searches: the fewest that reach a recall.
 
-Rows of the table itself, drawn at random, serve as queries; what a full scan finds for them is the
-measure. The number is chosen once, when the table is made.
+Rows of the table, drawn at random, serve as queries; recall is measured against a full scan. The
+number is chosen once, when the table is built.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery
 from sightline.store.engines import flat
-from sightline.store.engines.views import Published, View, ids_of, rows_at
+from sightline.store.engines.views import EngineTable, Published, ids_of, rows_at
 
 K = 50
-ENOUGH = 0.965  # of the 50 best; .95 is promised, and queries to come are others than these
-# The same where a filter is on: what is left lies deeper in a ranking, where more is missed.
-NEARLY_ALL = 0.995
-# Weights of sessions are harder than rows of the table. At 1M x 128, with half of the pictures, so
-# many lists as were chosen missed .021 of the 50 best, twice as many .001.
-_SAFE = 3
+RECALL = 0.965  # of the 50 best; .95 is promised, and real queries differ from the sample
+# The same with a filter: what it leaves is deeper in the ranking, where more is missed.
+FILTERED_RECALL = 0.995
+# Session models are harder queries than rows of the table. At 1M x 128, with half of the pictures,
+# the chosen number of lists missed .021 of the 50 best, twice as many .001.
+_SAFETY = 3
 QUERIES = 64
-# Above so many rows a table gets lists; below, a scan of all rows takes a few milliseconds.
+# From this many rows on a table gets lists; below, a scan of all rows takes a few milliseconds.
 LISTED_ROWS = 1_000_000
 
 Probe = Callable[[Floats, int], Ints]
@@ -32,8 +32,19 @@ Probe = Callable[[Floats, int], Ints]
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Into how many of all lists a query looks, `filtered` where a filter is on, and the share of
-    the 50 best that it finds without one; 0 lists are a scan of all rows."""
+    """How many lists of a table a query searches.
+
+    Attributes
+    ----------
+    lists : int
+        How many lists there are; 0 is a scan of all rows.
+    plain : int
+        How many are searched without a filter.
+    filtered : int
+        How many are searched with a filter that leaves all rows; fewer rows take more lists.
+    recall : float
+        The share of the 50 best that is found without a filter.
+    """
 
     lists: int = 0
     plain: int = 0
@@ -41,7 +52,7 @@ class Probes:
     recall: float = 1.0
 
     def for_share(self, share: float | None) -> int:
-        """Return how many lists to look into if a filter leaves this share of the rows.
+        """Return how many lists to search if a filter leaves this share of the rows.
 
         >>> Probes(100, 3, 5).for_share(None), Probes(100, 3, 5).for_share(0.5)
         (3, 10)
@@ -52,7 +63,7 @@ class Probes:
 
 
 def lists_for(rows: int, factor: float = 1.0) -> int:
-    """Return into how many lists rows are put: about the root of their number, times a factor.
+    """Return how many lists rows are put into: about the root of their number, times a factor.
 
     >>> lists_for(1_000_000), lists_for(1_000_000, 4), lists_for(500)
     (1024, 4096, 16)
@@ -60,11 +71,11 @@ def lists_for(rows: int, factor: float = 1.0) -> int:
     return int(2 ** np.clip(np.round(np.log2(factor * np.sqrt(max(rows, 1)))), 4, 16))
 
 
-def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
+def sample(p: Published, view: EngineTable, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
     """Return queries, each with the best pictures that a full scan finds for it.
 
-    Half of them are rows of pictures drawn at random, half are sums of some less others, as
-    learned weights are. Of word scores they are single words and pairs.
+    Half of them are rows of random pictures; half are sums and differences of rows, like learned
+    weights. For word scores they are single words and pairs.
     """
     rng = np.random.default_rng(5)
     if view.by == "words":
@@ -81,7 +92,7 @@ def sample(p: Published, view: View, n: int = QUERIES) -> list[tuple[Floats, Int
     return [(w, _exact(p, view, w)) for w in weights]
 
 
-def _exact(p: Published, view: View, weights: Floats) -> Ints:
+def _exact(p: Published, view: EngineTable, weights: Floats) -> Ints:
     if view.by != "words":
         return flat.dense_top(p.segments, DenseQuery(view.feature, weights, view.by), K, None).ids
     best = flat.Best(K)
@@ -94,22 +105,22 @@ def _exact(p: Published, view: View, weights: Floats) -> Ints:
 
 
 def choose_probes(queries: list[tuple[Floats, Ints]], lists: int, probe: Probe) -> Probes:
-    """Return the least numbers of lists that find enough, and nearly all.
+    """Return the smallest numbers of lists that reach `RECALL` and `FILTERED_RECALL`.
 
-    Numbers are tried in steps of about a quarter more.
+    Each number tried is about a quarter larger than the last.
     """
-    probes, few, found = 1, 0, 0.0
+    probes, plain, plain_recall = 1, 0, 0.0
     while True:
         share = recall(queries, lambda w, n=probes: probe(w, n))  # type: ignore[misc]
-        if not few and (share >= ENOUGH or probes >= lists):
-            few, found = probes, share
-        if share >= NEARLY_ALL or probes >= lists:
-            return Probes(lists, few, min(lists, _SAFE * probes), found)
+        if not plain and (share >= RECALL or probes >= lists):
+            plain, plain_recall = probes, share
+        if share >= FILTERED_RECALL or probes >= lists:
+            return Probes(lists, plain, min(lists, _SAFETY * probes), plain_recall)
         probes = min(lists, max(probes + 1, probes * 5 // 4))
 
 
 def recall(queries: list[tuple[Floats, Ints]], ask: Callable[[Floats], Ints]) -> float:
-    """Return the share of the best pictures that an engine finds, by the kind it finds less of."""
+    """Return an engine's recall of the best pictures, for the kind of query where it is lower."""
     shares = [len(np.intersect1d(ask(w), best)) / max(1, len(best)) for w, best in queries]
     kinds = [float(np.mean(part)) for part in (shares[::2], shares[1::2]) if part]
     return min(kinds, default=1.0)

@@ -1,8 +1,8 @@
-"""What an engine is given of a version: tables of rows, one for each way of ranking by them.
+"""The tables an engine is loaded with: the rows of a version, one table for each measure.
 
-An engine ranks by one measure a table, so a feature that is asked for by cosine and by distance is
+An engine ranks a table by one measure, so a feature that is searched by cosine and by distance is
 two tables. The digest of a table follows from the names of the files it is made of, which are named
-after their content: equal digests are equal rows, whatever the number of the version.
+after their content: equal digests mean equal rows, whatever the number of the version.
 """
 
 from __future__ import annotations
@@ -22,17 +22,29 @@ from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.scores import points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
+from sightline.vectors import l2_normalize
 
 Measure = Literal["product", "cosine", "distance", "words"]
-# What verbs rank features by; the points of a model and its word scores are ranked by product.
+# Measures by which features are ranked; a model's points and word scores are ranked by product.
 MEASURES: tuple[Measure, ...] = ("cosine", "distance")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
-    """One version as engines see it: its segments, opened, and the files they were opened from.
+    """One version as engines see it.
 
-    `returned` is the last version that was an older one, published again.
+    Attributes
+    ----------
+    version : int
+        Its number.
+    model : str
+        The word model that it serves, "" for none.
+    segments : sequence of OpenSegment
+        Its segments, opened.
+    listed : sequence of Segment
+        The files they were opened from.
+    returned : int
+        The last version up to this one that was made by a rollback; 0 for none.
     """
 
     version: int
@@ -40,20 +52,34 @@ class Published:
     segments: Sequence[OpenSegment]
     listed: Sequence[Segment]
     returned: int = 0
-    _views: dict[tuple[str, Measure], View] = field(default_factory=dict)
-    # What engines hold of it and what not, by table; found once (see parts).
-    parted: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
+    _views: dict[tuple[str, Measure], EngineTable] = field(default_factory=dict)
+    # By table and holder: the segments an engine holds and the rest, cached by `coverage.split`.
+    splits: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
 
-    def view(self, feature: str, by: Measure) -> View:
-        """Return one table of it, which is looked up once."""
+    def view(self, feature: str, by: Measure) -> EngineTable:
+        """Return one table; it is described once."""
         if (feature, by) not in self._views:
             self._views[feature, by] = view_of(self, feature, by)
         return self._views[feature, by]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A table an engine may hold: whose rows, ranked by what, how long, how many, and of what."""
+class EngineTable:
+    """A table that an engine may hold.
+
+    Attributes
+    ----------
+    feature : str
+        The feature, points or model whose rows it holds.
+    by : Measure
+        The measure it is ranked by.
+    length : int
+        How many numbers a row has.
+    rows : int
+        How many rows it has.
+    digest : str
+        Follows from the files the rows are in.
+    """
 
     feature: str
     by: Measure
@@ -65,7 +91,7 @@ class View:
     def name(self) -> str:
         """A name of letters, digits and underscores that no other table of a store has.
 
-        >>> View("deep-1a2b", "cosine", 4, 2, "").name
+        >>> EngineTable("deep-1a2b", "cosine", 4, 2, "").name
         'deep_1a2b_cosine_ba446c0c'
         """
         plain = re.sub(r"\W", "_", self.feature, flags=re.ASCII)[:40]
@@ -73,11 +99,8 @@ class View:
         return f"{plain}_{self.by}_{mark}"
 
 
-def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]:
-    """Return every table that can be made of a version, by name.
-
-    Rows that are mostly zero, such as counts of visual words, are left out.
-    """
+def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[EngineTable]:
+    """Return every table that can be made of a version, by name; sparse features have none."""
     features = sorted({f for s in p.segments for f in s.features})
     pairs: list[tuple[str, Measure]] = [
         (f, by) for f in features if _length(p, f) for by in measures
@@ -89,7 +112,7 @@ def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[View]
     return [view_of(p, f, by) for f, by in pairs]
 
 
-def view_of(p: Published, feature: str, by: Measure) -> View:
+def view_of(p: Published, feature: str, by: Measure) -> EngineTable:
     """Return one table of a version."""
     digest, rows = hashlib.sha256(f"{feature} {by}".encode()), 0
     for s, listed in zip(p.segments, p.listed, strict=True):
@@ -100,76 +123,76 @@ def view_of(p: Published, feature: str, by: Measure) -> View:
             digest.update(" ".join(names).encode() + b"\n")
     terms = _common_terms(p) if by == "words" else None
     length = len(terms) if terms is not None else _length(p, feature)
-    return View(feature, by, length, rows, digest.hexdigest()[:20])
+    return EngineTable(feature, by, length, rows, digest.hexdigest()[:20])
 
 
 def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[str]:
-    """Return the files a segment's part of a table lies in; none if it has no part in it."""
-    own = [f.file.name for f in listed.features if f.feature == feature]
+    """Return the files of a segment's part of a table; empty if it has none."""
+    files = [f.file.name for f in listed.features if f.feature == feature]
     if by == "words":
         has = s.scores is not None and s.scores.model == feature
-        own = [listed.scores.name] if has and listed.scores else []
-    elif not own and s.matrix(feature) is not None and listed.scores:
-        own = [listed.scores.name]
-    return [listed.base.name, *own] if own else []
+        files = [listed.scores.name] if has and listed.scores else []
+    elif not files and s.matrix(feature) is not None and listed.scores:
+        files = [listed.scores.name]
+    return [listed.base.name, *files] if files else []
 
 
-def part_files(s: OpenSegment, listed: Segment, view: View) -> list[str]:
-    """Return the files a segment's part of a table lies in; none if it has no part in it."""
+def part_files(s: OpenSegment, listed: Segment, view: EngineTable) -> list[str]:
+    """Return the files of a segment's part of a table; empty if it has none."""
     return _files(s, listed, view.feature, view.by)
 
 
 def _length(p: Published, feature: str) -> int:
-    """Return how long the rows of a feature are; 0 where they are not dense."""
-    found = [m for s in p.segments if (m := s.matrix(feature)) is not None]
-    if not found or any(isinstance(m, StoredSparseMatrix) for m in found):
+    """Return the length of a feature's rows; 0 if they are sparse or missing."""
+    matrices = [m for s in p.segments if (m := s.matrix(feature)) is not None]
+    if not matrices or any(isinstance(m, StoredSparseMatrix) for m in matrices):
         return 0
-    return int(found[0].shape[1])
+    return int(matrices[0].shape[1])
 
 
 def _common_terms(p: Published) -> Ints | None:
-    """Return the words that every segment has scores of; None where they are not the same."""
-    every = (s.scores for s in p.segments)
-    published_scores = [s for s in every if s is not None and s.model == p.model]
+    """Return the words that all segments have scores of; None if segments differ."""
+    all_scores = (s.scores for s in p.segments)
+    published_scores = [s for s in all_scores if s is not None and s.model == p.model]
     if not p.model or not published_scores or len(published_scores) < len(p.segments):
         return None
     same = all(np.array_equal(s.terms, published_scores[0].terms) for s in published_scores)
     return published_scores[0].terms if same and len(published_scores[0].terms) else None
 
 
-def ids_of(p: Published, view: View) -> Ints:
+def ids_of(p: Published, view: EngineTable) -> Ints:
     """Return the pictures of a table, ascending."""
     parts = [s.ids[s.alive()] for s in _having(p, view)]
     return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
 
 
-def _having(p: Published, view: View) -> list[OpenSegment]:
+def _having(p: Published, view: EngineTable) -> list[OpenSegment]:
     if view.by == "words":
         return [s for s in p.segments if s.scores is not None and s.scores.model == view.feature]
     return [s for s in p.segments if s.matrix(view.feature) is not None]
 
 
-def rows_at(p: Published, view: View, ids: Ints) -> Floats:
+def rows_at(p: Published, view: EngineTable, ids: Ints) -> Floats:
     """Return the rows of some pictures as an engine ranks by them, ids ascending."""
-    there, rows = rows_there(p, view, ids)
-    if len(there) != len(ids):
-        lost = len(ids) - len(there)
-        raise StoreError(f"{lost} of {len(ids)} pictures have no row of {view.name}.")
+    ids_there, rows = existing_rows(p, view, ids)
+    if len(ids_there) != len(ids):
+        n_missing = len(ids) - len(ids_there)
+        raise StoreError(f"{n_missing} of {len(ids)} pictures have no row of {view.name}.")
     return rows
 
 
-def rows_there(p: Published, view: View, ids: Ints) -> tuple[Ints, Floats]:
-    """Return those of some pictures that have a row that counts, and these rows; ids ascending."""
-    out, there = np.zeros((len(ids), view.length), np.float32), np.zeros(len(ids), bool)
+def existing_rows(p: Published, view: EngineTable, ids: Ints) -> tuple[Ints, Floats]:
+    """Return those of some pictures that have a live row, and these rows; ids ascending."""
+    rows, has_row = np.zeros((len(ids), view.length), np.float32), np.zeros(len(ids), bool)
     for s in _having(p, view):
         at = s.rows_of(ids)
         if len(at):
-            found = np.searchsorted(ids, s.ids[at])
-            out[found], there[found] = _rows(s, view, at), True
-    return (ids, out) if there.all() else (ids[there], out[there])
+            positions = np.searchsorted(ids, s.ids[at])
+            rows[positions], has_row[positions] = _rows(s, view, at), True
+    return (ids, rows) if has_row.all() else (ids[has_row], rows[has_row])
 
 
-def _rows(s: OpenSegment, view: View, at: Ints) -> Floats:
+def _rows(s: OpenSegment, view: EngineTable, at: Ints) -> Floats:
     if view.by == "words" and s.scores is not None:
         return np.ascontiguousarray(s.scores.rows[:, at].T)
     matrix = s.matrix(view.feature)
@@ -178,20 +201,19 @@ def _rows(s: OpenSegment, view: View, at: Ints) -> Floats:
     rows = np.asarray(matrix[at], np.float32)
     if view.by != "cosine":
         return rows
-    lengths = np.sqrt(np.vecdot(rows, rows))
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1)[:, None], np.float32)
+    return np.asarray(l2_normalize(rows, np.sqrt(np.vecdot(rows, rows))))
 
 
-def blocks(p: Published, view: View, step: int) -> Iterator[tuple[Ints, Floats]]:
-    """Yield the whole table by ascending id, so many rows at a time."""
+def blocks(p: Published, view: EngineTable, step: int) -> Iterator[tuple[Ints, Floats]]:
+    """Yield the whole table by ascending id, `step` rows at a time."""
     ids = ids_of(p, view)
     for start in range(0, len(ids), step):
         part = ids[start : start + step]
         yield part, rows_at(p, view, part)
 
 
-def weights_of(p: Published, view: View, query: DenseQuery | WordQuery) -> Floats | None:
-    """Return a query as weights over the rows of a table; None where it names other words."""
+def weights_of(p: Published, view: EngineTable, query: DenseQuery | WordQuery) -> Floats | None:
+    """Return a query as weights over a table's rows; None if a word of it has no column."""
     if isinstance(query, DenseQuery):
         return np.ascontiguousarray(query.weights, np.float32)
     terms = _common_terms(p)

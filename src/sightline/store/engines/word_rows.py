@@ -1,11 +1,11 @@
-"""Search by the scores a model published: a query reads the rows of its own words and no others.
+"""Search by the word scores that a model published: a query reads only the rows of its words.
 
-The scores of a segment fit into the cache, so adding up the rows of a few words costs little more
-than reading them once. A word that has no row (the model knows more words than were published) is
-scored on the spot by whoever asks, through `more`.
+The scores of a segment fit into the cache, so summing the rows of a few words costs little more
+than reading them once. Words without a row (the model knows more words than were published) are
+scored when needed, by the callable `score_words`.
 
-Two ways lead to the same bits: plain numpy, which is there at once, and a compiled loop, for a
-process that lives long enough to pay for loading the compiler.
+There are two implementations with the same bits: numpy, which needs no start-up, and a compiled
+loop, for a process that lives long enough to pay for loading the compiler.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from sightline.store.engines.flat import Best, above
 from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 
-More = Callable[[OpenSegment, Ints], "Floats | None"]
+# Scores of words for a segment that has no published row for them; None if it cannot say.
+ScoreWords = Callable[[OpenSegment, Ints], "Floats | None"]
 
-# So many rows are offered first; after them hardly any other reaches the best.
-_FIRST = 1024
-# The compiled loop has a bit of one byte for each word.
+# This many rows are offered first; after them few others reach the best.
+_FIRST_ROWS = 1024
+# The compiled loop marks the words of a picture by bits of one byte.
 _MOST_COMPILED = 8
-# Below this share of a segment's rows each row is looked up by itself.
-_FEW = 0.1
-# Arrays that may be written to are of another type to the compiler, and mapped ones may not be.
+# Below this share of a segment's rows only the selected rows are summed.
+_SELECTIVE = 0.1
+# To the compiler read-only arrays, as mapped ones are, have another type than writable ones.
 _NO_ROWS: Ints = np.zeros(0, np.int64)
-_NONE_OUT: Ints = np.zeros(0, np.int64)
-_NONE_OUT.flags.writeable = False
+_NONE_EXCLUDED: Ints = np.zeros(0, np.int64)
+_NONE_EXCLUDED.flags.writeable = False
 
 
 def word_top(
@@ -41,7 +42,7 @@ def word_top(
     query: WordQuery,
     k: int,
     where: Ints | None,
-    more: More | None = None,
+    score_words: ScoreWords | None = None,
     *,
     without: Ints | None = None,
     fast: bool = False,
@@ -52,7 +53,7 @@ def word_top(
     ----------
     model : str
         Only scores of this model are used.
-    more : callable, optional
+    score_words : callable, optional
         Returns the scores of words for a segment, as the model would have published them.
     without : ndarray of int64, optional
         Ids that must not appear, ascending: cheaper than a `where` of all the others.
@@ -62,102 +63,107 @@ def word_top(
     if k < 1:
         raise ParameterError.of("k", "top", "at least 1", k)
     compiled = fast and len(query.terms) <= _MOST_COMPILED
-    scan = _Compiled(query, k, segments) if compiled else _Plain(query, k)
+    scan = _CompiledScan(query, k, segments) if compiled else _NumpyScan(query, k)
     for s in segments:
         if s.scores is None or s.scores.model != model or not len(query.terms):
             continue
-        out = s.dead if without is None else _left_out(s, without)
+        excluded = s.dead if without is None else _excluded_rows(s, without)
         only = None if where is None else s.rows_of(where)
         if only is not None and without is not None:
-            only = np.setdiff1d(only, out, assume_unique=True)
+            only = np.setdiff1d(only, excluded, assume_unique=True)
         if only is None or len(only):
-            scan.look(s, s.scores, only, out, more)
+            scan.add(s, s.scores, only, excluded, score_words)
     return scan.top()
 
 
-def _left_out(s: OpenSegment, without: Ints) -> Ints:
-    """Return the rows that are dead or not wanted, ascending."""
+def _excluded_rows(s: OpenSegment, without: Ints) -> Ints:
+    """Return the rows that are dead or excluded, ascending."""
     rows = s.rows_of(without)
-    out = np.union1d(s.dead, rows) if len(s.dead) and len(rows) else rows
-    out.flags.writeable = False
-    return out if len(rows) else s.dead
+    excluded = np.union1d(s.dead, rows) if len(s.dead) and len(rows) else rows
+    excluded.flags.writeable = False
+    return excluded if len(rows) else s.dead
 
 
-class _Plain:
-    """The plain way: whole rows are added up in buffers that serve for all segments."""
+class _NumpyScan:
+    """The numpy implementation: whole rows are summed in buffers that all segments share."""
 
     def __init__(self, query: WordQuery, k: int) -> None:
         self.query, self.best = query, Best(k)
         weights = np.asarray(query.weights, np.float32)
         self.weights = list(weights)
-        self.known = list(weights * np.asarray(query.known, np.float32))
+        self.carrier_scores = list(weights * np.asarray(query.known, np.float32))
         self.total, self.part = np.zeros(0, np.float32), np.zeros(0, np.float32)
         self.waiting: list[tuple[Ints, Floats]] = []
         self.n_waiting = 0
 
-    def look(
-        self, s: OpenSegment, scores: Scores, only: Ints | None, out: Ints, more: More | None
+    def add(
+        self,
+        s: OpenSegment,
+        scores: Scores,
+        only: Ints | None,
+        excluded: Ints,
+        score_words: ScoreWords | None,
     ) -> None:
-        """Offer the pictures of a segment: all but those in rows `out`, or `only` some."""
-        rows = _rows(s, scores, self.query.terms, more)
+        """Score the pictures of a segment: the rows `only`, or all but the rows `excluded`."""
+        rows = _rows(s, scores, self.query.terms, score_words)
         if rows is None:
             return
-        if only is not None and len(only) < _FEW * len(rows[0]):
-            self._offer(s.ids[only], self._picked(s, rows, only))
+        if only is not None and len(only) < _SELECTIVE * len(rows[0]):
+            self._offer(s.ids[only], self._selected_sums(s, rows, only))
             return
-        sums = self._summed(s, rows)
+        sums = self._sums(s, rows)
         if only is not None:
             self._offer(s.ids[only], sums[only])
             return
-        sums[out] = -np.inf
+        sums[excluded] = -np.inf
         if self.best.threshold == -np.inf:
-            self._offer(s.ids[:_FIRST], sums[:_FIRST])
-            sums[:_FIRST] = -np.inf
+            self._offer(s.ids[:_FIRST_ROWS], sums[:_FIRST_ROWS])
+            sums[:_FIRST_ROWS] = -np.inf
         self._offer(s.ids, sums)
 
-    def _summed(self, s: OpenSegment, rows: Sequence[Floats]) -> Floats:
-        """Return the weighted sums, in which words that a picture carries count as known."""
+    def _sums(self, s: OpenSegment, rows: Sequence[Floats]) -> Floats:
+        """Return the weighted sums; a word that a picture carries counts by `query.known`."""
         n = len(rows[0])
         if len(self.total) < n:
             self.total, self.part = np.empty(n, np.float32), np.empty(n, np.float32)
         total, part = self.total[:n], self.part[:n]
         start, term_row = s.base["term_start"], s.base["term_row"]
-        for i, at in enumerate(_places(s.base["terms"], self.query.terms)):
-            weight, known = self.weights[i], self.known[i]
+        for i, at in enumerate(_positions(s.base["terms"], self.query.terms)):
+            weight, carrier_score = self.weights[i], self.carrier_scores[i]
             carriers = term_row[start[at] : start[at + 1]] if at >= 0 else _NO_ROWS
             if i and weight == 1:
-                kept = total[carriers] + known
+                carrier_sums = total[carriers] + carrier_score
                 np.add(total, rows[i], total)
-                total[carriers] = kept
+                total[carriers] = carrier_sums
                 continue
-            out = part if i else total
-            np.multiply(rows[i], weight, out)
-            out[carriers] = known
+            buffer = part if i else total
+            np.multiply(rows[i], weight, buffer)
+            buffer[carriers] = carrier_score
             if i:
                 np.add(total, part, total)
         return total
 
-    def _picked(self, s: OpenSegment, rows: Sequence[Floats], only: Ints) -> Floats:
+    def _selected_sums(self, s: OpenSegment, rows: Sequence[Floats], only: Ints) -> Floats:
         """Return the weighted sums of some rows, by the same steps as those of all."""
         total = np.zeros(0, np.float32)
-        for i, at in enumerate(_places(s.base["terms"], self.query.terms)):
+        for i, at in enumerate(_positions(s.base["terms"], self.query.terms)):
             part = rows[i][only] * self.weights[i]
             if at >= 0:
                 start = s.base["term_start"]
                 carriers = s.base["term_row"][start[at] : start[at + 1]]
-                part[np.isin(only, carriers)] = self.known[i]
+                part[np.isin(only, carriers)] = self.carrier_scores[i]
             total = total + part if i else part
         return total
 
     def _offer(self, ids: Ints, sums: Floats) -> None:
         least = self.best.threshold
-        # One look at the highest spares most segments all the rest; NaN is the highest of all.
+        # Testing the maximum first skips most segments; with a NaN the maximum is NaN.
         highest = np.maximum.reduce(sums) if least > -np.inf and len(sums) else np.nan
         if highest < least:
             return
-        found = (sums >= least).nonzero()[0] if highest >= least else above(sums, least)
-        self.waiting.append((ids[found], sums[found]))
-        self.n_waiting += len(found)
+        rows = (sums >= least).nonzero()[0] if highest >= least else above(sums, least)
+        self.waiting.append((ids[rows], sums[rows]))
+        self.n_waiting += len(rows)
         # A threshold a little too low costs less than raising it for every single picture.
         if self.n_waiting >= self.best.k:
             self._settle()
@@ -169,36 +175,39 @@ class _Plain:
             self.waiting, self.n_waiting = [], 0
 
     def top(self) -> Top:
+        """Return the best pictures."""
         self._settle()
         return self.best.top()
 
 
-def _places(have: Ints, wanted: Ints) -> list[int]:
-    """Return where each of some words lies among others, which ascend; -1 for one that does not.
+def _positions(terms: Ints, wanted: Ints) -> list[int]:
+    """Return the position of each wanted term among ascending terms; -1 if it is missing.
 
-    >>> _places(np.array([3, 5, 9]), np.array([5, 7, 9, 11]))
+    >>> _positions(np.array([3, 5, 9]), np.array([5, 7, 9, 11]))
     [1, -1, 2, -1]
     """
-    n = len(have)
-    found = zip(have.searchsorted(wanted).tolist(), wanted.tolist(), strict=True)
-    return [at if at < n and have.item(at) == term else -1 for at, term in found]
+    n = len(terms)
+    pairs = zip(terms.searchsorted(wanted).tolist(), wanted.tolist(), strict=True)
+    return [at if at < n and terms.item(at) == term else -1 for at, term in pairs]
 
 
-def _rows(s: OpenSegment, scores: Scores, terms: Ints, more: More | None) -> list[Floats] | None:
-    """Return the scores of a segment for each word; None if they are not to be had."""
-    places = _places(scores.terms, terms)
-    missing = [i for i, at in enumerate(places) if at < 0]
+def _rows(
+    s: OpenSegment, scores: Scores, terms: Ints, score_words: ScoreWords | None
+) -> list[Floats] | None:
+    """Return the scores of a segment for each word; None if some cannot be computed."""
+    positions = _positions(scores.terms, terms)
+    missing = [i for i, at in enumerate(positions) if at < 0]
     if not missing:
-        return [scores.rows[at] for at in places]
-    made = None if more is None else more(s, terms[missing])
-    if made is None:
+        return [scores.rows[at] for at in positions]
+    computed = None if score_words is None else score_words(s, terms[missing])
+    if computed is None:
         return None
-    by_word = dict(zip(missing, made, strict=True))
-    return [by_word[i] if at < 0 else scores.rows[at] for i, at in enumerate(places)]
+    by_word = dict(zip(missing, computed, strict=True))
+    return [by_word[i] if at < 0 else scores.rows[at] for i, at in enumerate(positions)]
 
 
-class _Compiled:
-    """The compiled way: one pass over the rows, and a heap of the best."""
+class _CompiledScan:
+    """The compiled implementation: one pass over the rows, with a heap of the best."""
 
     def __init__(self, query: WordQuery, k: int, segments: Sequence[OpenSegment]) -> None:
         from sightline.store.engines import _word_rows_fast
@@ -213,37 +222,45 @@ class _Compiled:
         size = min(k, sum(len(s.base["ids"]) for s in segments))
         self.best = np.empty(size, np.float32), np.empty(size, np.int64), np.zeros(1, np.int64)
 
-    def look(
-        self, s: OpenSegment, scores: Scores, only: Ints | None, out: Ints, more: More | None
+    def add(
+        self,
+        s: OpenSegment,
+        scores: Scores,
+        only: Ints | None,
+        excluded: Ints,
+        score_words: ScoreWords | None,
     ) -> None:
-        """Offer the pictures of a segment: all but those in rows `out`, or `only` some."""
+        """Score the pictures of a segment: the rows `only`, or all but the rows `excluded`."""
         base = s.base
         code = self._fast.scan(
             *self.query, scores.terms, scores.rows, base["terms"], base["term_start"],
-            base["term_row"], base["ids"], out if len(out) else _NONE_OUT,
+            base["term_row"], base["ids"], excluded if len(excluded) else _NONE_EXCLUDED,
             _NO_ROWS if only is None else only, only is not None, *self.best,
         )  # fmt: skip
         if code == self._fast.NO_ROW:
-            complete = _complete(s, scores, self.query[0], more)
+            complete = _complete(s, scores, self.query[0], score_words)
             if complete is not None:
-                self.look(s, complete, only, out, None)
+                self.add(s, complete, only, excluded, None)
         elif code != self._fast.FINE:
-            # Refused in the words of the plain way.
+            # Raises the same error as the numpy implementation.
             Best(1).offer(s.ids[code : code + 1], np.full(1, np.nan, np.float32))
 
     def top(self) -> Top:
+        """Return the best pictures."""
         scores, ids, count = self.best
         n = int(count[0])
         order = np.lexsort((ids[:n], -scores[:n]))
         return Top(ids[order], scores[order])
 
 
-def _complete(s: OpenSegment, scores: Scores, terms: Ints, more: More | None) -> Scores | None:
-    """Return scores that have a row for each of some words; None if they are not to be had."""
-    rows = _rows(s, scores, terms, more)
+def _complete(
+    s: OpenSegment, scores: Scores, terms: Ints, score_words: ScoreWords | None
+) -> Scores | None:
+    """Return scores with a row for each of some words; None if some cannot be computed."""
+    rows = _rows(s, scores, terms, score_words)
     if rows is None:
         return None
-    known, first = np.unique(terms, return_index=True)
-    made = np.stack([rows[i] for i in first])
-    known.flags.writeable = made.flags.writeable = False
-    return Scores(scores.model, known, made)
+    distinct, first = np.unique(terms, return_index=True)
+    stacked = np.stack([rows[i] for i in first])
+    distinct.flags.writeable = stacked.flags.writeable = False
+    return Scores(scores.model, distinct, stacked)

@@ -1,7 +1,7 @@
-"""Who may read a store: its owner alone. Files have the permissions 0600, folders 0700.
+"""Only its owner may read a store: files have the permissions 0600, folders 0700.
 
 Stores of older releases, and those that were copied or changed by hand, can be open to others.
-Links are never followed: nothing outside the store is looked at or changed.
+Links are never followed: nothing outside the store is read or changed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from sightline.store.durable import PRIVATE_FILE, PRIVATE_FOLDER, disk_errors
 
 _OTHERS = 0o077
-_NAMED = 3
-# In place of the handle of the folder that the store's folder lies in.
+_MAX_NAMES = 3
+# Stands for the handle of the folder that contains the store.
 _NO_FOLDER = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """A file or folder that others have permissions for; `file` is "." for the store's folder."""
+    """A file or folder that others have permissions for; `file` is "." for the store itself."""
 
     file: str
     mode: int
@@ -34,20 +34,20 @@ class Exposed:
 
 
 def exposed(folder: Path) -> tuple[Exposed, ...]:
-    """Return what of a store others have permissions for, by name."""
-    found = [
+    """Return the files and folders of a store that others have permissions for, by name."""
+    entries = [
         Exposed(name, stat.S_IMODE(mode)) for name, mode, _, _ in _entries(folder) if mode & _OTHERS
     ]
-    return tuple(sorted(found, key=lambda e: e.file))
+    return tuple(sorted(entries, key=lambda e: e.file))
 
 
 def restrict(folder: Path) -> int:
-    """Take the permissions of all others away; return how many files and folders had any.
+    """Remove the permissions of others; return how many files and folders had any.
 
-    What belongs to somebody else, and is not ours to change, stays as it is.
+    Files of another user, which we may not change, stay as they are.
     """
     changed = 0
-    # From the top: once its folder is closed, nobody else can put a link in a file's place.
+    # From the top down: in a folder closed to others nobody can replace a file by a link.
     for name, mode, at, last in _entries(folder):
         if mode & _OTHERS:
             private = PRIVATE_FOLDER if stat.S_ISDIR(mode) else PRIVATE_FILE
@@ -60,8 +60,8 @@ def restrict(folder: Path) -> int:
 
 
 def describe(exposed: Sequence[Exposed]) -> str:
-    """Return what is open to others in one sentence, without a full stop."""
-    names = ", ".join(map(str, exposed[:_NAMED])) + (", …" if len(exposed) > _NAMED else "")
+    """Return a sentence about what is open to others, without a full stop."""
+    names = ", ".join(map(str, exposed[:_MAX_NAMES])) + (", …" if len(exposed) > _MAX_NAMES else "")
     what = "1 file or folder" if len(exposed) == 1 else f"{len(exposed)} files and folders"
     return f"other users have permissions for {what} of the store ({names})"
 
@@ -81,14 +81,14 @@ def _entries(folder: Path) -> Iterator[tuple[str, int, int, str]]:
 
 
 def _change(name: str, at: int, mode: int) -> int:
-    """Change permissions, and not by way of a link; return 1 if that was done."""
+    """Change permissions without following links; return 1 if they were changed, else 0."""
     if at == _NO_FOLDER:
         os.chmod(name, mode)
         return 1
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=at, follow_symlinks=False)
         return 1
-    # Opened for its place alone: closing it drops no lock that SQLite has on the file.
+    # With O_PATH the file itself is not opened: closing it keeps SQLite's locks on it.
     fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     try:
         now = os.fstat(fd).st_mode

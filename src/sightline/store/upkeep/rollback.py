@@ -1,15 +1,15 @@
-"""Going back to an older version without reading everything again.
+"""Going back to an older version without reading all files again.
 
-The log and the catalogue stay as they are, so after a rollback the rows of some pictures are behind
-what is known of them. Both versions are compared row by row. A picture whose row is the same needs
-nothing; of every other it is noted which version has the right row, and the next index takes it
-from there. Only where that version is no longer kept, or damaged, is the file read again.
+The log and the catalogue stay as they are, so after a rollback the rows of some pictures are out of
+date. Both versions are compared row by row. A picture whose row is the same needs nothing; for all
+others the catalogue notes which version has the right row, and the next index copies it from there.
+Only if that version is no longer kept, or damaged, is the file read again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,37 +22,108 @@ from sightline.store.home import Home
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
-from sightline.store.upkeep.verifying import file_problem
-from sightline.store.versions import FileEntry, Segment, Version
+from sightline.store.upkeep.verify import file_problem
+from sightline.store.versions import FileEntry, Segment, Version, version_name
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """A version that is kept, so that one can roll back to it.
+
+    Attributes
+    ----------
+    number : int
+        Its number.
+    pictures : int
+        How many pictures it has.
+    finished : bool
+        Whether the index run that made it came to its end.
+    note : str
+        What made it, for people.
+    written : int
+        When, in seconds since 1970.
+    model, similar, regions : str
+        The word, similarity and region models it serves, "" for none.
+    """
+
+    number: int
+    pictures: int
+    finished: bool
+    note: str
+    written: int
+    model: str = ""
+    similar: str = ""
+    regions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """What a rollback did.
+
+    Attributes
+    ----------
+    version : int
+        The number of the new version, which equals the restored one.
+    left : KeptVersion
+        The version before the rollback.
+    restored : KeptVersion
+        The older version that was published again.
+    """
+
+    version: int
+    left: KeptVersion
+    restored: KeptVersion
+
+
+def describe_versions(home: Home) -> list[KeptVersion]:
+    """Return the versions that are kept, oldest first; the last one is the current one."""
+    versions = []
+    for number in home.versions.numbers():
+        path = home.versions.folder / version_name(number)
+        try:
+            versions.append(describe_version(home, number))
+        except (StoreDamaged, FileNotFoundError):
+            if path.exists():
+                raise
+            continue  # A publish removed it after it was listed.
+    return versions
+
+
+def describe_version(home: Home, number: int) -> KeptVersion:
+    """Return the description of one version."""
+    written = int((home.versions.folder / version_name(number)).stat().st_mtime)
+    v = home.versions.read(number)
+    models = (v.model, v.similar, v.regions)
+    return KeptVersion(v.number, v.live, v.finished, v.note, written, *models)
 
 
 def outdated_after(
-    home: Home, log: EventLog, known: Sequence[KnownPicture], now: Version, old: Version
+    home: Home, log: EventLog, pictures: Sequence[KnownPicture], now: Version, old: Version
 ) -> list[tuple[int, str]]:
-    """Return the new stamps of every picture for which publishing `old` after `now` matters.
+    """Return the pictures whose stamps change when `old` is published after `now`, and the stamps.
 
-    A picture whose right row lies in a third version, by an earlier rollback, is compared with
-    that one; a picture that is to be read again anyhow stays so.
+    A picture whose right row is in a third version, because of an earlier rollback, is compared
+    with that one; a picture that is to be read again anyway stays so.
     """
     target = _Rows(home.shards, old.segments)
     edited = _edited(log)
-    out: list[tuple[int, str]] = []
-    for version, pictures in _by_source(home, known, now):
+    stamps: list[tuple[int, str]] = []
+    for version, group in _by_source(home, pictures, now):
         if version is None:
-            out += [(k.picture, UNPUBLISHED) for k in pictures]
+            stamps += [(k.picture, UNPUBLISHED) for k in group]
             continue
         source = _Rows(home.shards, version.segments, lenient=True)
-        out += _compared(target, source, version.number, pictures, edited)
-    return out
+        stamps += _changed_stamps(target, source, version.number, group, edited)
+    return stamps
 
 
 def _by_source(
-    home: Home, known: Iterable[KnownPicture], now: Version
+    home: Home, pictures: Iterable[KnownPicture], now: Version
 ) -> Iterator[tuple[Version | None, list[KnownPicture]]]:
-    """Yield each version that has right rows, with their pictures; None for rows that are lost."""
+    """Yield each version that has the right rows of pictures; None for rows that are lost."""
     versions: dict[int, Version | None] = {now.number: now}
     groups: dict[int | None, list[KnownPicture]] = {}
-    for k in known:
+    for k in pictures:
         if k.stamps == UNPUBLISHED:
             continue
         number: int | None = now.number
@@ -61,11 +132,11 @@ def _by_source(
             if number not in versions:
                 versions[number] = _readable(home, number)
             if versions[number] is None:
-                # What is published now is right but for words, which the catalogue knows.
+                # The current row is right except for its words, which are in the catalogue.
                 number = None if outdated.part == "row" else now.number
         groups.setdefault(number, []).append(k)
-    for number, pictures in groups.items():
-        yield (None if number is None else versions[number]), pictures
+    for number, group in groups.items():
+        yield (None if number is None else versions[number]), group
 
 
 def _readable(home: Home, number: int) -> Version | None:
@@ -76,7 +147,7 @@ def _readable(home: Home, number: int) -> Version | None:
 
 
 def _edited(log: EventLog) -> set[int] | None:
-    """Return the pictures whose content ever changed; None if the log lost some of its events."""
+    """Return the pictures whose content ever changed; None if the log lost events."""
     content: dict[int, object] = {}
     edited: set[int] = set()
     for e in log.read(kinds=["picture-seen", "purged"]):
@@ -90,9 +161,16 @@ def _edited(log: EventLog) -> set[int] | None:
 
 
 class _Rows:
-    """The live rows of some segments, found by picture.
+    """The live rows of some segments, by picture.
 
-    A `lenient` one leaves segments out that cannot be opened.
+    Parameters
+    ----------
+    shards : Path
+        The folder of array files.
+    segments : sequence of Segment
+        The segments.
+    lenient : bool, default=False
+        Whether to leave out segments that cannot be opened.
     """
 
     def __init__(self, shards: Path, segments: Sequence[Segment], *, lenient: bool = False) -> None:
@@ -109,27 +187,27 @@ class _Rows:
             self.opened.append(segment)
         live = [np.flatnonzero(o.alive()) for o in self.opened]
         ids = [o.ids[rows] for o, rows in zip(self.opened, live, strict=True)]
-        which = np.repeat(np.arange(len(live)), [len(rows) for rows in live])
+        segment_of = np.repeat(np.arange(len(live)), [len(rows) for rows in live])
         empty = np.zeros(0, np.int64)
-        every = np.concatenate([*ids, empty])
-        order = np.argsort(every, kind="stable")
-        self._ids = every[order]
-        self._which, self._row = which[order], np.concatenate([*live, empty])[order]
+        all_ids = np.concatenate([*ids, empty])
+        order = np.argsort(all_ids, kind="stable")
+        self._ids = all_ids[order]
+        self._segment, self._row = segment_of[order], np.concatenate([*live, empty])[order]
 
     def find(self, pictures: Ints) -> list[tuple[int, int] | None]:
         """Return segment and row of each picture; None where it has no row."""
         if not len(self._ids):
             return [None] * len(pictures)
         at = np.minimum(np.searchsorted(self._ids, pictures), len(self._ids) - 1)
-        here = (self._ids[at] == pictures).tolist()
-        places = zip(self._which[at].tolist(), self._row[at].tolist(), strict=True)
-        return [place if found else None for place, found in zip(places, here, strict=True)]
+        exists = (self._ids[at] == pictures).tolist()
+        places = zip(self._segment[at].tolist(), self._row[at].tolist(), strict=True)
+        return [place if e else None for place, e in zip(places, exists, strict=True)]
 
 
-def _compared(
+def _changed_stamps(
     target: _Rows, source: _Rows, number: int, pictures: list[KnownPicture], edited: set[int] | None
 ) -> Iterator[tuple[int, str]]:
-    """Yield the stamps of pictures that need others, given the rows to be and the right ones."""
+    """Yield pictures whose stamps change, given the rows to be published and the right ones."""
     ids = np.array([k.picture for k in pictures], np.int64)
     shared = {
         (t, s)
@@ -137,25 +215,25 @@ def _compared(
         for s, b in enumerate(source.listed)
         if (a.base, a.features) == (b.base, b.features)
     }
-    for k, to, right in zip(pictures, target.find(ids), source.find(ids), strict=True):
+    for k, new, right in zip(pictures, target.find(ids), source.find(ids), strict=True):
         plain = k.outdated.stamps if k.outdated else k.stamps
         if right is None:
-            stamps = k.stamps if to is None else UNPUBLISHED
-        elif to is None:
+            stamps = k.stamps if new is None else UNPUBLISHED
+        elif new is None:
             stamps = str(Outdated(number, "row", plain))
-        elif (to[0], right[0]) in shared and to[1] == right[1]:
+        elif (new[0], right[0]) in shared and new[1] == right[1]:
             stamps = plain
         else:
             was_edited = edited is None or k.picture in edited
-            a, b = target.opened[to[0]], source.opened[right[0]]
-            part = _difference(a, to[1], b, right[1], was_edited)
+            a, b = target.opened[new[0]], source.opened[right[0]]
+            part = _difference(a, new[1], b, right[1], was_edited)
             stamps = str(Outdated(number, part, plain)) if part else plain
         if stamps != k.stamps:
             yield k.picture, stamps
 
 
 def _difference(a: OpenSegment, at: int, b: OpenSegment, right: int, was_edited: bool) -> str:
-    """Return what part of a row differs from the right one, "" for nothing that counts."""
+    """Return which part of a row differs from the right one; "" for none that matters."""
     if was_edited and not _same_content(a, at, b, right):
         return "row"
     if not np.array_equal(a.words(at), b.words(right)):
@@ -164,7 +242,7 @@ def _difference(a: OpenSegment, at: int, b: OpenSegment, right: int, was_edited:
 
 
 def _same_content(a: OpenSegment, at: int, b: OpenSegment, right: int) -> bool:
-    """Return whether all that a row holds of a picture's content is in the other one too."""
+    """Return whether a row's thumbnail and features are the same in another row."""
     return (
         set(a.features) <= set(b.features)
         and a.thumbnail(at) == b.thumbnail(right)
@@ -182,39 +260,59 @@ def _same_numbers(a: Matrix, b: Matrix) -> bool:
     return np.array_equal(a, b)
 
 
-def kept_rows(
-    home: Home, known: Iterable[KnownPicture], current: Snapshot, live: set[int], features: set[str]
+def reusable_rows(
+    home: Home,
+    pictures: Iterable[KnownPicture],
+    current: Snapshot,
+    live: set[int],
+    features: set[str],
 ) -> dict[int, Snapshot]:
-    """Return where to take the right rows of pictures with outdated ones; no file is read for them.
+    """Return for pictures with outdated rows the snapshot that has the right ones.
 
-    `live` are the pictures whose current rows have all features `features`. Pictures whose right
-    row is lost, damaged, or without a feature that is wanted are not in the answer.
+    Parameters
+    ----------
+    home : Home
+        The store.
+    pictures : iterable of KnownPicture
+        The pictures of the catalogue.
+    current : Snapshot
+        The current version.
+    live : set of int
+        Pictures whose current rows have all required features.
+    features : set of str
+        The required features.
+
+    Returns
+    -------
+    dict of int to Snapshot
+        Without pictures whose right row is lost, damaged or lacks a required feature: their files
+        have to be read.
     """
-    out: dict[int, Snapshot] = {}
-    elsewhere: dict[int, list[int]] = {}
-    for k in known:
+    sources: dict[int, Snapshot] = {}
+    by_version: dict[int, list[int]] = {}
+    for k in pictures:
         outdated = k.outdated
         if outdated is None:
             continue
         if k.picture not in live or outdated.part == "row":
-            elsewhere.setdefault(outdated.version, []).append(k.picture)
+            by_version.setdefault(outdated.version, []).append(k.picture)
         elif outdated.part == "words":
-            out[k.picture] = current
-    for number, pictures in elsewhere.items():
-        ids = np.array(sorted(pictures), np.int64)
+            sources[k.picture] = current
+    for number, picture_ids in by_version.items():
+        ids = np.array(sorted(picture_ids), np.int64)
         if (version := _readable(home, number)) is not None:
             snapshot = _sound_part(home.shards, version, ids, features)
             held = [s.ids[s.rows_of(ids)] for s in snapshot.segments]
-            out.update((i, snapshot) for part in held for i in part.tolist())
-    return out
+            sources.update((i, snapshot) for part in held for i in part.tolist())
+    return sources
 
 
-def _sound_part(shards: Path, version: Version, ids: Ints, wanted: set[str]) -> Snapshot:
-    """Open those segments of a version that hold some pictures, every byte of them checked."""
+def _sound_part(shards: Path, version: Version, ids: Ints, features: set[str]) -> Snapshot:
+    """Open the segments of a version that have some pictures; damaged ones are left out."""
     segments = [
         replace(s, scores=None, scored_by="")
         for s in version.segments
-        if wanted <= {f.feature for f in s.features} and s.may_hold(ids.tolist())
+        if features <= {f.feature for f in s.features} and s.may_hold(ids.tolist())
     ]
     sound = tuple(s for s in segments if _holds(shards, s, ids) and _is_sound(shards, s.files()))
     return Snapshot(shards, Version(version.number, sound))
@@ -228,7 +326,7 @@ def _holds(shards: Path, s: Segment, ids: Ints) -> bool:
 
 
 def _opened(shards: Path, s: Segment) -> OpenSegment:
-    """Map a segment without its scores: another model changes nothing about the pictures."""
+    """Map a segment without its scores, which do not depend on the pictures alone."""
     if s.dead is not None and (problem := file_problem(shards, s.dead)) is not None:
         raise StoreDamaged(f"{problem.file} {problem.what}. Run: sightline store repair")
     return OpenSegment.open(shards, replace(s, scores=None, scored_by=""))

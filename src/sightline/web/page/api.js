@@ -1,6 +1,6 @@
-// Asking the service. A problem is thrown as it was told; nothing is retried behind anyone's back.
+// Requests to the service. A problem is thrown as the service described it; nothing is retried.
 
-/** A problem that the service told (RFC 9457), or that it did not answer. */
+/** A problem that the service reported (RFC 9457), or that it did not answer. */
 export class Problem extends Error {
   /**
    * @param {number} status

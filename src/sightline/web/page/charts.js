@@ -13,7 +13,7 @@ import { count, el } from "./dom.js";
  *
  * @typedef {object} Chart
  * @property {string} title
- * @property {string} told what it shows, in a sentence
+ * @property {string} told a description in a sentence
  * @property {string} x what lies along the axis
  * @property {string} y
  * @property {Line[]} lines

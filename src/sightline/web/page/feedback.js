@@ -1,4 +1,4 @@
-// One judging session: what fits and what does not, and the ranking learnt from it.
+// One judging session: judgements, and the ranking trained on them.
 //
 // Answers count on the page at once and are sent one after another; one that could not be written
 // is taken off again, and whoever gave it is told.
@@ -62,7 +62,7 @@ export class Feedback {
   /** Have the session begun, if it was not. */
   async _open() {
     if (this.session) return;
-    const told = await post("/v1/sessions", { ...this._begin, limit: 1 });
+    const told = await post("/v1/sessions", { ...this._begin, k: 1 });
     this.session = told.session;
   }
 
@@ -70,8 +70,8 @@ export class Feedback {
   async resume() {
     const told = await get(`/v1/sessions/${this.session}`);
     this.marks.clear();
-    for (const id of told.marks.relevant) this.marks.set(id, true);
-    for (const id of told.marks.other) this.marks.set(id, false);
+    for (const id of told.marks.positive) this.marks.set(id, true);
+    for (const id of told.marks.negative) this.marks.set(id, false);
     return told;
   }
 
@@ -105,7 +105,7 @@ export class Feedback {
     await this._open();
     for (let i = 0; i < pictures.length; i += NAMED) {
       const some = pictures.slice(i, i + NAMED);
-      await sure(`/v1/sessions/${this.session}/judgements`, fits ? { relevant: some } : { other: some });
+      await sure(`/v1/sessions/${this.session}/judgements`, fits ? { positive: some } : { negative: some });
     }
   }
 
@@ -115,7 +115,7 @@ export class Feedback {
       const told = await sure(`/v1/sessions/${this.session}/undo`, {});
       // What was said of a picture before that stands again, so all is read anew.
       await this.resume();
-      return told.relevant.length + told.other.length;
+      return told.positive.length + told.negative.length;
     });
   }
 
@@ -128,7 +128,7 @@ export class Feedback {
     return this._next(async () => {
       await this._open();
       const marks = new Map(this.marks);
-      const told = await get(`/v1/sessions/${this.session}/hits`, { limit: SHOWN });
+      const told = await get(`/v1/sessions/${this.session}/hits`, { k: SHOWN });
       this.round = told.round;
       this._ranked = marks;
       return told;

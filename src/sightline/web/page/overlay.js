@@ -92,7 +92,7 @@ function outline(points, width, height, sx, sy) {
 }
 
 /**
- * Draw a box, which is told in shares of the picture.
+ * Draw a box, given as fractions of the picture.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {Box} box
@@ -107,7 +107,7 @@ export function drawBox(canvas, box, colour) {
 }
 
 /**
- * Draw a line that is seen on light and on dark ground alike.
+ * Draw a line that is visible on light and on dark pictures.
  *
  * @param {CanvasRenderingContext2D} to
  * @param {string} colour

@@ -107,11 +107,11 @@ export interface Standing {
 export interface Group {
   queries: string;
   n: number;
-  AvgP: number;
+  avgp: number;
   untrained: number;
   gain: number;
-  P10: number;
-  BEP: number;
+  p10: number;
+  bep: number;
   p: number | null;
   helped: number;
   harmed: number;
@@ -121,26 +121,26 @@ export interface Group {
 /** A word, and on how many held-out pictures it is. */
 export interface WordFigure {
   word: string;
-  AvgP: number;
+  avgp: number;
   n: number;
 }
 
 /** A query that ranks worse than without the model. */
 export interface HarmedQuery {
   words: string;
-  AvgP: number;
+  avgp: number;
   untrained: number;
   n: number;
 }
 
 export interface Evaluation {
-  model: string;
+  recipe: string;
   pictures: number;
   held_out: number;
   words: number;
   proven: boolean;
   groups: Group[];
-  curve: { pictures: number; AvgP: number }[];
+  curve: { pictures: number; avgp: number }[];
   precision_recall: { recall: number[]; precision: number[]; untrained: number[]; queries: number };
   best: WordFigure[];
   worst: WordFigure[];

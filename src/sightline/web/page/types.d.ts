@@ -3,10 +3,9 @@
 
 export interface Hit {
   id: number;
+  path: string;
   score: number;
-  name: string;
-  tagged: boolean;
-  learnt: boolean;
+  match: "exact" | "predicted" | "partial" | "similar";
   thumbnail: string;
   original: string;
   shares?: { descriptor: string; value: number }[];
@@ -49,6 +48,26 @@ export interface Ranker {
   available: boolean;
 }
 
+export interface Feature {
+  name: string;
+  about: string;
+  kind: string;
+  length: number;
+  vector: boolean;
+}
+
+export interface FeatureSet {
+  name: string;
+  features: string[];
+}
+
+export interface ExportFormat {
+  name: string;
+  about: string;
+  file: string;
+  media_type: string;
+}
+
 export interface Filters {
   folder?: string;
   after?: string;
@@ -73,9 +92,9 @@ export interface Word {
 export interface Session {
   id: string;
   query: string;
-  like: number[];
-  relevant: number;
-  other: number;
+  examples: number[];
+  positive: number;
+  negative: number;
   rounds: number;
   undone: number;
   begun: number;

@@ -6,10 +6,10 @@ import { Problem } from "./api.js";
 const TEXTS = {
   "nothing-indexed": "No picture is indexed yet. Index the folder first (Learn).",
   "no-pictures": "The collection holds no picture. Put some into its folder, then index (Learn).",
-  "no-model": "Nothing was learnt from words yet (Learn).",
-  "no-regions": "Where words lie was not learnt yet: learn regions (Learn).",
-  "no-space": "Words and pictures share no space yet: learn with the ranker lscmr, ssi or cca (Learn).",
-  "no-features": "Pictures have no descriptors that this could look at. Index with features (Learn).",
+  "no-model": "No model of words is trained yet (Learn).",
+  "no-regions": "No model of regions is trained yet (Learn).",
+  "no-space": "The model has no space that words and pictures share: train with the ranker lscmr, ssi or cca (Learn).",
+  "no-features": "Pictures lack the features that this needs. Index with features (Learn).",
   invalid: "The service could not understand that.",
   token: "The server was started anew. Open the address it printed, or load this page again and type the token.",
 };

@@ -12,19 +12,14 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from sightline.collection.export.target import FILES
+from sightline.registry import EXPORT_FORMATS
 from sightline.store.durable import scratch_folder
 from sightline.web.problems import Problem
 from sightline.web.service import Service
-from sightline.web.shapes import Served
+from sightline.web.shapes import RegisteredName, Served
 
 router = APIRouter(prefix="/v1", tags=["export"])
 
-# Responses of type application/json contain a version, which COCO files do not.
-_MEDIA = {
-    "csv": "text/csv; charset=utf-8", "json": "application/x-ndjson",
-    "coco": "application/octet-stream",
-}  # fmt: skip
 _BLOCK = 1 << 18
 # Exports are rarely larger; the size is known only when the file is written.
 _ROOM = 64 << 20
@@ -32,23 +27,30 @@ _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A file",
         "content": {
-            kind.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
-            for kind in _MEDIA.values()
+            entry.media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
+            for entry in EXPORT_FORMATS.values()
+            if entry.is_file
         },
     }
 }
 
+FileFormat = Annotated[
+    str,
+    RegisteredName(
+        lambda: [name for name, entry in EXPORT_FORMATS.items() if entry.is_file], "format"
+    ),
+]
 Kinds = Annotated[tuple[Literal["accepted", "carried", "proposed"], ...], Field(max_length=3)]
 
 
 @router.get("/export", response_class=Response, responses=_FILE)
 def export(
     service: Served,
-    format: Annotated[Literal["csv", "json", "coco"], Query()],
+    format: Annotated[FileFormat, Query()],
     only: Annotated[Kinds, Query()] = (),
 ) -> Response:
     """Return a file of the words of pictures: their own, accepted and predicted ones."""
-    place = service.exports
+    place, entry = service.exports, EXPORT_FORMATS[format]
     if not place.acquire(blocking=False):
         raise Problem(429, "exports", "Other files are being written just now. Come back.")
     try:
@@ -58,17 +60,17 @@ def export(
         place.release()
         raise
     headers = {
-        "content-disposition": f'attachment; filename="{FILES[format]}"',
+        "content-disposition": f'attachment; filename="{entry.file}"',
         "sightline-version": str(version),
         "content-security-policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
     }
-    return StreamingResponse(blocks, media_type=_MEDIA[format], headers=headers)
+    return StreamingResponse(blocks, media_type=entry.media_type, headers=headers)
 
 
 def _written(service: Service, form: str, only: tuple[str, ...]) -> BinaryIO:
     """Write the file, unlink it, and return it open, so that nothing is left behind."""
     with scratch_folder(_ROOM) as folder:
-        path = os.path.join(folder, FILES[form])
+        path = os.path.join(folder, EXPORT_FORMATS[form].file)
         service.collection.export(form, path, only=only)
         return open(path, "rb")
 

@@ -9,15 +9,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Response
 from fastapi.responses import StreamingResponse
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
-from sightline.registry import RANKERS
+from sightline import plugins
 from sightline.web.jobs import JobEvent, ServerJob
 from sightline.web.problems import Problem
 from sightline.web.service import Service
-from sightline.web.shapes import Body, Name, Served
+from sightline.web.shapes import Body, Name, RegisteredName, Served
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -25,18 +24,7 @@ Part = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Parts = Annotated[tuple[Part, ...], Field(max_length=50)]
 
 
-def _known_ranker(name: str) -> str:
-    if name not in RANKERS:
-        # The request body is not repeated.
-        raise PydanticCustomError("ranker", "must be one of {names}", {"names": ", ".join(RANKERS)})
-    return name
-
-
-Ranker = Annotated[
-    str,
-    AfterValidator(_known_ranker),
-    WithJsonSchema({"type": "string", "enum": list(RANKERS), "title": "Ranker"}),
-]
+Ranker = Annotated[str, RegisteredName(plugins.rankers, "ranker")]
 Rankers = Annotated[tuple[Ranker, ...], Field(max_length=50)]
 One = Annotated[Name, Path()]
 # A keep-alive message.

@@ -21,8 +21,8 @@ Key = Annotated[
 class MarkBody(Body):
     """Ids of relevant and of irrelevant pictures."""
 
-    relevant: Ids = ()
-    other: Ids = ()
+    positive: Ids = ()
+    negative: Ids = ()
 
 
 class WordBody(Body):
@@ -41,10 +41,12 @@ class MarkedResponse(BaseModel):
 
 
 class UndoneResponse(BaseModel):
-    """The judgements that were undone."""
+    """The judgements that were undone; `relevant` and `other` are names of earlier releases."""
 
     version: int
     session: str
+    positive: list[int]
+    negative: list[int]
     relevant: list[int]
     other: list[int]
 
@@ -69,9 +71,9 @@ class Reverted(BaseModel):
 @router.post("/{session}/judgements")
 def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> MarkedResponse:
     """Judge pictures; judgements are durable when the response is sent."""
-    service.here([*body.relevant, *body.other])
+    service.here([*body.positive, *body.negative])
     with service.talks.use(session) as s:
-        n = s.mark(positive=body.relevant, negative=body.other, key=key)
+        n = s.mark(positive=body.positive, negative=body.negative, key=key)
         judged = len(s.judged)
     version = service.collection.store.version()
     return MarkedResponse(version=version, session=session, judgements=n, judged=judged)
@@ -84,7 +86,9 @@ def undo(session: One, service: Writable, key: Key = "") -> UndoneResponse:
         judged = s.undo(key=key)
     fit, unfit = ([p for p, fits in judged.items() if fits is kind] for kind in (True, False))
     version = service.collection.store.version()
-    return UndoneResponse(version=version, session=session, relevant=fit, other=unfit)
+    return UndoneResponse(
+        version=version, session=session, positive=fit, negative=unfit, relevant=fit, other=unfit
+    )
 
 
 @router.post("/{session}/word")

@@ -163,13 +163,13 @@ class WhereBody(Chosen):
 
     query: Words
     pictures: Few = ()
-    limit: Annotated[int, Field(ge=1, le=50)] = 10
+    k: Annotated[int, Field(ge=1, le=50)] = 10
 
 
 class WhyBody(WhereBody):
     """As `WhereBody`, with the resolution of heat maps; a picture takes about a second."""
 
-    limit: Annotated[int, Field(ge=1, le=12)] = 4
+    k: Annotated[int, Field(ge=1, le=12)] = 4
     blocks: Annotated[int, Field(ge=1, le=12)] = 6
 
 
@@ -183,7 +183,7 @@ def where(body: WhereBody, service: Served) -> LocalizedHitsResponse:
         hits = (
             c.pictures.as_hits(query, pictures)
             if pictures
-            else c.search(query, body.limit, filters=chosen)
+            else c.search(query, body.k, filters=chosen)
         )
         return hits, c.tagging.localize(query, hits=hits.hits)
 
@@ -204,7 +204,7 @@ async def why(body: WhyBody, service: Served) -> Explanations:
         results = (
             c.pictures.as_hits(query, pictures)
             if pictures
-            else c.search(query, body.limit, filters=chosen)
+            else c.search(query, body.k, filters=chosen)
         )
         explained = c.explain(query, hits=results.hits, blocks=body.blocks, compute=compute)
         hits = [

@@ -109,7 +109,7 @@ def health(service: Served) -> Health:
         return Health(status="ok", version=version, pictures=pictures)
     return Health(
         status="ok" if state.serves else "degraded", version=version, pictures=pictures,
-        engine=state.name, said=state.said,
+        engine=state.name, said=state.message,
     )  # fmt: skip
 
 

@@ -41,14 +41,14 @@ PICTURE: dict[str, Any] = {
 class Listed(Chosen):
     """The common fields of searches: number of hits, cursor and filters."""
 
-    limit: Limit = 10
+    k: Limit = 10
     cursor: Cursor | None = None
 
 
 class SearchBody(Listed):
     """Words, in the query syntax of the command line, and ids of example pictures.
 
-    Words and the examples in `like` have equal weights; `unlike` are negative examples. `offset`,
+    Words and the `positive` examples have equal weights. `offset`,
     in place of a cursor, starts a page at any rank of the current version. `count` returns the
     length of the list and of its part above the cut-off, for queries of words alone.
     """
@@ -56,10 +56,10 @@ class SearchBody(Listed):
     query: Words
     offset: Annotated[int, Field(ge=0, lt=DEEPEST)] | None = None
     count: bool = False
-    like: Ids = ()
-    unlike: Ids = ()
+    positive: Ids = ()
+    negative: Ids = ()
     cut: bool = True
-    learnt: bool = True
+    predicted: bool = True
 
 
 class TextBody(Listed):
@@ -71,15 +71,15 @@ class TextBody(Listed):
 class SimilarBody(Listed):
     """Ids of positive and negative example pictures."""
 
-    like: Annotated[Ids, Field(min_length=1)]
-    unlike: Ids = ()
+    positive: Annotated[Ids, Field(min_length=1)]
+    negative: Ids = ()
     exact: bool = False
 
 
 class PictureQueryRequest(FiltersRequest):
     """Number of hits, cursor (with the picture uploaded again), and filters."""
 
-    limit: Limit = 10
+    k: Limit = 10
     cursor: Cursor | None = None
     untagged: bool = False
     tagged: bool = False
@@ -97,8 +97,8 @@ class WordsQuery(PictureQueryRequest):
     """
 
     query: Annotated[Words, Field(min_length=1)]
-    like: Ids = ()
-    unlike: Ids = ()
+    positive: Ids = ()
+    negative: Ids = ()
     feature: Feature = ""
 
 
@@ -125,17 +125,17 @@ class SimilarHits(HitsResponse):
 @router.post("/search")
 def search(body: SearchBody, service: Served) -> HitsResponse:
     """Find pictures by words, or by words and examples."""
-    c, page = service.collection, Page(body.limit, body.cursor, body.offset)
+    c, page = service.collection, Page(body.k, body.cursor, body.offset)
     query, chosen = words_only(body.query), body.filters_in(service)
-    if body.like or body.unlike:
-        like, unlike = service.here(body.like), service.here(body.unlike)
+    if body.positive or body.negative:
+        positive, negative = service.here(body.positive), service.here(body.negative)
         both = c.sessions.refine(
-            query, pictures=like, negative=unlike, k=page.depth, filters=chosen
+            query, pictures=positive, negative=negative, k=page.depth, filters=chosen
         )
         return hits(both, page, both.said)
     results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
-        predicted=body.learnt, filters=chosen,
+        predicted=body.predicted, filters=chosen,
     )  # fmt: skip
     return hits(results, page)
 
@@ -143,7 +143,7 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
 @router.post("/search/text")
 def search_text(body: TextBody, service: Served) -> HitsResponse:
     """Find pictures for a long text, in the space that texts and pictures share."""
-    page = Page(body.limit, body.cursor)
+    page = Page(body.k, body.cursor)
     found = service.collection.search_text(body.text, page.depth, filters=body.filters_in(service))
     return hits(found, page)
 
@@ -153,7 +153,7 @@ async def search_picture(
     request: Request, service: Served, asked: Annotated[PictureQueryRequest, Query()]
 ) -> SimilarHits:
     """Find pictures that are similar to an uploaded one, which is not stored."""
-    c, page = service.collection, Page(asked.limit, asked.cursor)
+    c, page = service.collection, Page(asked.k, asked.cursor)
 
     def look(path: str, compute: Compute) -> SimilarHits:
         found = c.similar(path, k=page.depth, compute=compute, filters=asked.filters_in(service))
@@ -167,12 +167,12 @@ async def search_words_and_picture(
     request: Request, service: Served, asked: Annotated[WordsQuery, Query()]
 ) -> HitsResponse:
     """Find pictures by words and an uploaded picture, with equal weights; it is not stored."""
-    c, page = service.collection, Page(asked.limit, asked.cursor)
+    c, page = service.collection, Page(asked.k, asked.cursor)
 
     def look(path: str, compute: Compute) -> HitsResponse:
-        query, unlike = words_only(asked.query), service.here(asked.unlike)
+        query, negative = words_only(asked.query), service.here(asked.negative)
         results = c.sessions.refine(
-            query, pictures=[path, *service.here(asked.like)], negative=unlike,
+            query, pictures=[path, *service.here(asked.positive)], negative=negative,
             k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip
@@ -184,10 +184,10 @@ async def search_words_and_picture(
 @router.post("/similar")
 def similar(body: SimilarBody, service: Served) -> SimilarHits:
     """Find pictures that are similar to positive and unlike negative examples."""
-    page, chosen = Page(body.limit, body.cursor), body.filters_in(service)
-    like, unlike = service.here(body.like), service.here(body.unlike)
+    page, chosen = Page(body.k, body.cursor), body.filters_in(service)
+    positive, negative = service.here(body.positive), service.here(body.negative)
     found = service.collection.similar(
-        *like, negative=unlike, k=page.depth, exact=body.exact, filters=chosen
+        *positive, negative=negative, k=page.depth, exact=body.exact, filters=chosen
     )
     return _alike(found, page)
 

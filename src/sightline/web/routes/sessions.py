@@ -34,10 +34,10 @@ One = Annotated[Name, Path()]
 
 
 class BeginBody(Listed):
-    """Either words or picture ids."""
+    """Either words or the ids of example pictures."""
 
     query: Words = ""
-    like: Ids = ()
+    positive: Ids = ()
     cursor: None = None
     feature: Feature = ""
 
@@ -52,10 +52,17 @@ class RoundResponse(HitsResponse):
 
 
 class State(BaseModel):
-    """The state of a session; times are seconds since 1970."""
+    """The state of a session; times are seconds since 1970.
+
+    `examples` are the pictures it began with, `positive` and `negative` the numbers of judgements.
+    `like`, `relevant` and `other` are the same by their names of earlier releases.
+    """
 
     id: str
     query: str
+    examples: list[int]
+    positive: int
+    negative: int
     like: list[int]
     relevant: int
     other: int
@@ -69,8 +76,13 @@ class State(BaseModel):
 
 
 class Marks(BaseModel):
-    """Ids of relevant and of irrelevant pictures, in the order of their judgements."""
+    """Ids of relevant and of irrelevant pictures, in the order of their judgements.
 
+    `relevant` and `other` are the same by their names of earlier releases.
+    """
+
+    positive: list[int]
+    negative: list[int]
     relevant: list[int]
     other: list[int]
 
@@ -94,12 +106,14 @@ class States(BaseModel):
 def begin(body: BeginBody, service: Writable) -> RoundResponse:
     """Begin a session and return its first hits; it survives a restart of the server."""
     query = words_only(body.query) if body.query else ""
-    if bool(query.strip()) == bool(body.like):
-        raise Problem(400, "usage", "Begin with words or with pictures: one of query and like.")
-    like, chosen = service.here(body.like), body.filters_in(service)
-    session = service.talks.begin(query=query, pictures=like, feature=body.feature, filters=chosen)
+    if bool(query.strip()) == bool(body.positive):
+        raise Problem(400, "usage", "Begin with words or with pictures: one of query and positive.")
+    examples, chosen = service.here(body.positive), body.filters_in(service)
+    session = service.talks.begin(
+        query=query, pictures=examples, feature=body.feature, filters=chosen
+    )
     with service.talks.use(session.id) as s:
-        first = _round(s.next(Page(body.limit, None).depth), body.limit)
+        first = _round(s.next(Page(body.k, None).depth), body.k)
         # The session is durable before its name is returned.
         s.begin()
     return first
@@ -128,7 +142,7 @@ def session(session: One, service: Served) -> OneState:
     state, c = _state(known(service, session)), service.collection
     judged = c.sessions.judgements(session)
     fit, unfit = ([p for p, fits in judged.items() if fits == kind] for kind in (True, False))
-    marks = Marks(relevant=fit, other=unfit)
+    marks = Marks(positive=fit, negative=unfit, relevant=fit, other=unfit)
     return OneState(**state.model_dump(), version=c.store.version(), marks=marks)
 
 
@@ -136,15 +150,17 @@ def session(session: One, service: Served) -> OneState:
 def session_hits(
     session: One,
     service: Served,
-    limit: Annotated[Limit, Query()] = 20,
+    k: Annotated[Limit | None, Query()] = None,
+    limit: Annotated[Limit | None, Query(deprecated=True)] = None,
     hide_judged: bool = False,
     how: Literal["best", "telling"] = "best",
 ) -> RoundResponse:
-    """Return the best hits of a session, or the most informative pictures to judge."""
+    """Return the best `k` hits of a session, or the most informative pictures to judge."""
+    k = k or limit or 20
     with service.talks.use(session) as s:
         if how == "telling":
-            return _round(s.propose(limit), limit)
-        return _round(s.next(limit, hide_judged=hide_judged), limit)
+            return _round(s.propose(k), k)
+        return _round(s.next(k, hide_judged=hide_judged), k)
 
 
 def known(service: Service, name: str) -> SessionState:
@@ -163,8 +179,10 @@ def _round(r: SessionRanking, limit: int) -> RoundResponse:
 
 
 def _state(s: SessionState) -> State:
+    examples = [p for p in s.like if isinstance(p, int)]
     return State(
-        id=s.id, query=s.query, like=[p for p in s.like if isinstance(p, int)],
-        relevant=s.relevant, other=s.other, rounds=s.rounds, undone=s.undone, begun=s.begun,
-        last=s.last, words=list(s.words), state=s.state, resumable=s.resumable,
+        id=s.id, query=s.query, examples=examples, positive=s.relevant, negative=s.other,
+        like=examples, relevant=s.relevant, other=s.other, rounds=s.rounds,
+        undone=s.undone, begun=s.begun, last=s.last, words=list(s.words),
+        state=s.state, resumable=s.resumable,
     )  # fmt: skip

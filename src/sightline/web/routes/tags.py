@@ -23,7 +23,7 @@ class TagBody(Chosen):
 
     pictures: Ids = ()
     precision: Precision = 0.9
-    limit: Limit = 100
+    k: Limit = 100
     removals: bool = True
 
 
@@ -78,7 +78,7 @@ def tags(body: TagBody, service: Served) -> SuggestionsResponse:
     pictures, chosen = service.here(body.pictures), body.filters_in(service)
     version, suggestions = service.of_one_version(
         lambda: service.collection.tag(
-            *pictures, precision=body.precision, k=body.limit, removals=body.removals,
+            *pictures, precision=body.precision, k=body.k, removals=body.removals,
             filters=chosen,
         )
     )  # fmt: skip

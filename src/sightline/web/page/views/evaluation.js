@@ -1,4 +1,4 @@
-// The report on the owner's own pictures: what was gained, where, and who was harmed.
+// The evaluation on the owner's own held-out pictures: the gain, and the queries that rank worse.
 
 import { lineChart } from "../charts.js";
 import { table } from "../controls.js";
@@ -12,11 +12,11 @@ import { gain, pValue, share } from "../figures.js";
 export function evaluation(r) {
   return el(
     "div", { class: "evaluation" },
-    el("p", {}, `${r.model}: ${some(r.words, "word")}; ${count(r.held_out)} of ${some(r.pictures, "picture")} held out, their words hidden.`),
+    el("p", {}, `${r.recipe}: ${some(r.words, "word")}; ${count(r.held_out)} of ${some(r.pictures, "picture")} held out, their words hidden.`),
     r.proven ? null : el("p", { class: "warning" }, "These are too few queries to tell. Add words."),
     groups(r),
     el("div", { class: "figures" }, learning(r), precisionRecall(r)),
-    el("div", { class: "figures" }, wordList("Learnt best", r.best), wordList("Learnt worst", r.worst)),
+    el("div", { class: "figures" }, wordList("Best words", r.best), wordList("Worst words", r.worst)),
     harmed(r),
   );
 }
@@ -24,12 +24,12 @@ export function evaluation(r) {
 /** @param {Evaluation} r */
 function groups(r) {
   const rows = r.groups.map((g) => [
-    g.queries, count(g.n), share(g.AvgP), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.P10), pValue(g.p), count(g.helped), count(g.harmed),
+    g.queries, count(g.n), share(g.avgp), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.p10), pValue(g.p), count(g.helped), count(g.harmed),
   ]);
   return el(
-    "div", {}, el("h4", {}, "What was gained"),
-    table("What was gained over the untrained order", ["Queries", "#n", "#AvgP", "#Untrained", "#Gain", "#P10", "#p-value", "#Helped", "#Harmed"], rows),
-    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. The p-value says how easily chance alone would do as much (Wilcoxon)."),
+    "div", {}, el("h4", {}, "Gain"),
+    table("Gain over the untrained order", ["Queries", "#n", "#AvgP", "#Untrained", "#Gain", "#P10", "#p-value", "#Better", "#Worse"], rows),
+    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. Better and worse count the queries that the model ranks better and worse than the untrained order. The p-value says how easily chance alone would do as much (Wilcoxon)."),
   );
 }
 
@@ -37,14 +37,14 @@ function groups(r) {
 function learning(r) {
   if (r.curve.length < 2) return null;
   /** @type {[number, number][]} */
-  const points = r.curve.map((c) => [c.pictures, c.AvgP]);
+  const points = r.curve.map((c) => [c.pictures, c.avgp]);
   const [last, before] = [points[points.length - 1], points[points.length - 2]];
   const untrained = r.groups[0]?.untrained ?? 0;
   const rising = last[1] - before[1] > 0.005;
   return lineChart({
-    title: "Learning curve", x: "Pictures learnt from", y: "Mean AvgP",
+    title: "Learning curve", x: "Training pictures", y: "Mean AvgP",
     told: `From ${count(points[0][0])} to ${count(last[0])} pictures, AvgP goes from ${share(points[0][1])} to ${share(last[1])}. ${rising ? "It still rises: more words would help." : "It hardly rises at the end: more words would help little."}`,
-    lines: [{ name: "Learnt", points }, { name: "Untrained", points: [[0, untrained], [last[0], untrained]] }],
+    lines: [{ name: "Trained", points }, { name: "Untrained", points: [[0, untrained], [last[0], untrained]] }],
   });
 }
 
@@ -58,7 +58,7 @@ function precisionRecall(r) {
   return lineChart({
     title: "Precision and recall", x: "Recall", y: "Precision", most: 1,
     told: `When ${percent(recall[half])} of the fitting pictures are found, ${percent(precision[half])} of those shown fit, in the mean of ${some(queries, "query", "queries")}.`,
-    lines: [{ name: "Learnt", points: points(precision) }, { name: "Untrained", points: points(untrained) }],
+    lines: [{ name: "Trained", points: points(precision) }, { name: "Untrained", points: points(untrained) }],
   });
 }
 
@@ -68,7 +68,7 @@ function precisionRecall(r) {
  */
 function wordList(title, words) {
   if (!words.length) return null;
-  const rows = words.map((w) => [link(quoted(w.word), w.word), share(w.AvgP), count(w.n)]);
+  const rows = words.map((w) => [link(quoted(w.word), w.word), share(w.avgp), count(w.n)]);
   return el("div", {}, el("h4", {}, title), table(title, ["Word", "#AvgP", "#Held-out pictures"], rows));
 }
 
@@ -76,7 +76,7 @@ function wordList(title, words) {
 function harmed(r) {
   const all = r.groups.find((g) => g.queries === "all")?.harmed ?? r.groups[0]?.harmed ?? 0;
   if (!all) return el("p", { class: "good" }, "No query ranks worse than without the model.");
-    const rows = r.harmed.map((h) => [link(h.words, h.words), share(h.AvgP), share(h.untrained), gain(h.AvgP - h.untrained), count(h.n)]);
+  const rows = r.harmed.map((h) => [link(h.words, h.words), share(h.avgp), share(h.untrained), gain(h.avgp - h.untrained), count(h.n)]);
   const title = `${some(all, "query ranks", "queries rank")} worse than without the model`;
   return el(
     "details", { class: "harmed" }, el("summary", {}, title), rows.length < all ? el("p", { class: "faint" }, `The ${rows.length} that lost most:`) : null,

@@ -8,12 +8,12 @@ const KEYS = [
   ["← → ↑ ↓, Home, End", "Go from picture to picture"],
   ["Page Up, Page Down", "A window up or down"],
   ["Space, Shift + arrows, Ctrl or Shift + click", "Select; Esc selects nothing"],
-  ["Enter", "Open the picture, as a second click does: why it is here, its words, pictures like it; ← → go on from there"],
+  ["Enter", "Open the picture, as a second click does: why it is a hit, its words, similar pictures; ← → go on from there"],
   ["y, n", "It fits; it does not fit (the selected pictures, or the one you are at)"],
-  ["r", "Next round: rank again by what you said"],
+  ["r", "Next round: rank again by your judgements"],
   ["b", "The round before, and back"],
   ["u", "Undo"],
-  ["w", "Make a word of what fits"],
+  ["w", "Save the pictures that fit as a word"],
   ["y, n, s, u", "In the review: yes, no, skip, undo"],
   ["?", "This list"],
   ["Esc", "Close"],
@@ -22,8 +22,8 @@ const KEYS = [
 const GRAMMAR = [
   ["tree snow", "pictures of trees in snow"],
   ['"new york"', "a tag of several words"],
-  ["+barn", "only pictures that carry the word"],
-  ["-people", "no picture that carries the word"],
+  ["+barn", "only pictures that have the word"],
+  ["-people", "no picture that has the word"],
   ["2:red", "counts twice"],
 ];
 

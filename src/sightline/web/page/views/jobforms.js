@@ -1,10 +1,12 @@
-// Starting jobs: index, learn, measure.
+// Forms that start jobs: index, train, evaluate.
 
 import { get, post } from "../api.js";
 import { field, tick } from "../controls.js";
 import { el, fill, say } from "../dom.js";
 
 /** @typedef {import("../types").Ranker} Ranker */
+/** @typedef {import("../types").Feature} Feature */
+/** @typedef {import("../types").FeatureSet} FeatureSet */
 
 export class JobForms {
   /** @param {(id: string) => void} started */
@@ -18,15 +20,15 @@ export class JobForms {
   }
 
   _index() {
-    const features = text("index-features", "as before");
+    const features = new FeatureChoice("index-features", "as before");
     const [retry, empty] = [box("index-retry"), box("index-empty")];
     return this._form(
       "index", "Index", "Look for new, changed and missing pictures.", "Index",
-      () => ({ verb: "index", features: names(features.value), retry: retry.checked, allow_empty: empty.checked }),
+      () => ({ verb: "index", features: features.chosen, retry: retry.checked, allow_empty: empty.checked }),
       [
         tick("Try skipped files again", retry),
-        tick("The folder may be empty:", empty, "all pictures are then forgotten. Otherwise that is taken for a disk that is missing."),
-        field("Features, separated by commas", features),
+        tick("The folder may be empty:", empty, "all pictures are then removed from the index. Otherwise an empty folder is taken for a missing disk."),
+        ...features.fields,
       ],
     );
   }
@@ -34,10 +36,10 @@ export class JobForms {
   _train() {
     const what = el(
       "select", { id: "train-what", onchange: () => fit() },
-      el("option", { value: "words" }, "Words, to find pictures by them"), el("option", { value: "similar" }, "Likeness, to find pictures like others"),
-      el("option", { value: "regions" }, "Where words lie, to propose words"),
+      el("option", { value: "words" }, "Words, to find pictures by them"), el("option", { value: "similar" }, "Similarity, to find similar pictures"),
+      el("option", { value: "regions" }, "Regions of words, to suggest words"),
     );
-    const features = text("train-features", "all there are");
+    const features = new FeatureChoice("train-features", "all there are");
     const [dry, force] = [box("train-dry"), box("train-force")];
     /** @type {HTMLInputElement[]} */
     let rankers = [];
@@ -47,25 +49,25 @@ export class JobForms {
       chosen.hidden = what.value !== "words";
     };
     return this._form(
-      "train", "Learn", "What is worse than before on held-out pictures is not published.", "Learn",
+      "train", "Learn", "Trains a model and publishes it, unless it is worse on held-out pictures than the one in use.", "Learn",
       () => ({
         verb: "train", similar: what.value === "similar", regions: what.value === "regions", dry_run: dry.checked, force: force.checked,
-        features: names(features.value), rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
+        features: features.chosen, rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
       }),
       [
         tick("Only measure:", dry, "publish nothing."),
-        tick("Publish even if it is worse.", force, "Searches may get worse for it; a roll back below undoes that."),
-        chosen, field("Features, separated by commas", features),
+        tick("Publish even if it is worse.", force, "Searches may get worse; roll back below to undo it."),
+        chosen, ...features.fields,
       ],
-      field("What to learn", what),
+      field("What to train", what),
     );
   }
 
   _evaluate() {
     const curve = Object.assign(box("evaluate-curve"), { checked: true });
     return this._form(
-      "evaluate", "Measure", "How well searching by words does on pictures that were held out.", "Measure",
-      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "takes longer, and tells whether more words would help.")],
+      "evaluate", "Measure", "How well searching by words works on held-out pictures.", "Measure",
+      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "takes longer, and shows whether more words would help.")],
     );
   }
 
@@ -101,6 +103,46 @@ export class JobForms {
       el("details", {}, el("summary", {}, "Options"), el("div", { class: "options" }, ...options)),
       el("p", {}, button), problem,
     );
+  }
+}
+
+/** Which features to use: boxes for those that the service knows, and a field for others. */
+class FeatureChoice {
+  /**
+   * @param {string} id
+   * @param {string} byDefault which features are used if none is chosen
+   */
+  constructor(id, byDefault) {
+    /** @type {HTMLInputElement[]} */
+    this._boxes = [];
+    this._others = text(id, byDefault);
+    const known = el("fieldset", { class: "rankers" }, el("legend", {}, "Features"));
+    this.fields = [
+      el("details", {}, el("summary", {}, `Features; none ticked: ${byDefault}`), known),
+      field("Other features, such as imported vectors, separated by commas", this._others),
+    ];
+    void this._load(id, known);
+  }
+
+  /**
+   * @param {string} id
+   * @param {HTMLElement} known
+   */
+  async _load(id, known) {
+    try {
+      /** @type {{ features: Feature[], sets: FeatureSet[] }} */
+      const { features, sets } = await get("/v1/features");
+      const entries = [...sets.map((s) => ({ name: s.name, about: s.features.join(", ") })), ...features];
+      this._boxes = entries.map(({ name, about }) => Object.assign(box(`${id}-${name}`), { value: name, title: about }));
+      fill(known, el("legend", {}, "Sets of features, and features"), ...this._boxes.map((b) => tick(b.value, b)));
+    } catch (wrong) {
+      fill(known, el("legend", {}, "Features"), el("p", { class: "bad" }, wrong instanceof Error ? wrong.message : String(wrong)));
+    }
+  }
+
+  /** The names of the features to use; none for the default. */
+  get chosen() {
+    return [...this._boxes.filter((b) => b.checked).map((b) => b.value), ...names(this._others.value)];
   }
 }
 

@@ -1,4 +1,4 @@
-// What a job that is done found, in words and tables.
+// The reports of finished jobs, in sentences and tables.
 
 import { table } from "../controls.js";
 import { count, el, some } from "../dom.js";
@@ -15,8 +15,8 @@ export function reported(job) {
   const r = job.report;
   if (job.verb === "evaluate") return evaluation(r);
   if (job.verb === "index") return indexed(r);
-  if ("scenes" in r) return regions(r);
-  return "learner" in r ? likeness(r) : words(r);
+  if (r.kind === "regions") return regions(r);
+  return r.kind === "similarity" ? similarity(r) : words(r);
 }
 
 /** @param {any} r */
@@ -29,48 +29,78 @@ function indexed(r) {
 
 /** @param {any} r */
 function words(r) {
-  const p = r.proof;
-  const lines = [`Learnt ${some(r.words, "word")} from ${some(r.pictures, "picture")}: ${r.recipe}, words combined by ${r.how}.`];
-  if (p.n) lines.push(`On ${some(p.n, "held-out query", "held-out queries")}: mean AvgP ${share(p.candidate)}, untrained ${share(p.untrained)} (${gain(p.candidate - p.untrained)}, p ${pValue(p.p)}; ${p.helped} better, ${p.harmed} worse).`);
-  if (p.current !== null) lines.push(`The model before: ${share(p.current)}, this one ${share(p.against_current)}, on the ${some(p.n_both, "query", "queries")} both know.`);
-  if (p.not_compared) lines.push("Not compared with the model before: the features it needs are gone.");
+  const held = r.held_out;
+  const names = r.features.map(bare).join(" + ");
+  const lines = [`Trained ${some(r.words, "word")} on ${some(r.pictures, "picture")} by ${r.ranker} on ${names}.`];
+  if (held.queries) lines.push(`On ${some(held.queries, "held-out query", "held-out queries")}: mean AvgP ${share(held.avgp)}, untrained ${share(held.untrained)} (${gain(held.avgp - held.untrained)}); ${compared(held)}.`);
+  if (held.current !== null) lines.push(`The model before: ${share(held.current)}, this one ${share(held.against_current)}, on the ${some(held.common_queries, "query", "queries")} both know.`);
+  if (held.not_compared) lines.push("Not compared with the model before: what it needs is not there any more.");
   if (r.left_out) lines.push(`${some(r.left_out, "picture with words lacks", "pictures with words lack")} features and were left out.`);
-  if (r.course) lines.push(`Learnt list by list: ${r.course}`);
   lines.push(...r.saved.map(savedWord));
-  const tried = r.table.map((/** @type {any} */ t) => [t.recipe.ranker, t.recipe.features.map(bare).join(" + "), share(t.avgp), share(t.p10), lasted(t.train_seconds)]);
-  return told(r, lines, [
-    tried.length ? el("details", {}, el("summary", {}, `${some(tried.length, "recipe was", "recipes were")} tried`), table("What was tried, by validation pictures", ["Ranker", "Features", "#AvgP", "#P10", "#Time"], tried)) : null,
+  const rows = r.trials.map((/** @type {any} */ t) => [t.ranker, t.features.map(bare).join(" + "), share(t.avgp), share(t.p10), lasted(t.train_seconds)]);
+  return published(r, lines, [
+    rows.length ? details(`${some(rows.length, "trial", "trials")}`, table("Trials, on validation pictures", ["Ranker", "Features", "#AvgP", "#P10", "#Time"], rows)) : null,
+    details("Details of the model", ...detailLines(r)),
     ...r.not_tried.map((/** @type {string} */ text) => el("p", { class: "faint" }, `Not tried: ${text}`)),
   ]);
+}
+
+/** @param {any} r */
+function detailLines(r) {
+  const set = Object.entries(r.hyperparameters).map(([name, value]) => `${name} = ${value}`);
+  const lines = [`Hyperparameters: ${set.join(", ") || "none"}.`, `Scores of several words are combined by ${r.combination}.`];
+  if (r.held_out.queries) lines.push(`p-value ${pValue(r.held_out.p)} (Wilcoxon).`);
+  if (r.course) lines.push(`Rounds: ${r.course}`);
+  return lines.map((text) => el("p", {}, text));
+}
+
+/**
+ * How many queries a model ranks better and worse than the baseline does.
+ *
+ * @param {any} held
+ */
+function compared(held) {
+  return `${some(held.helped, "query is", "queries are")} ranked better, ${held.harmed} worse`;
+}
+
+/**
+ * @param {string} title
+ * @param {...(Node | string)} content
+ */
+function details(title, ...content) {
+  return el("details", {}, el("summary", {}, title), ...content);
 }
 
 /** @param {any} w a word that was saved from a session */
 function savedWord(w) {
   const known = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
-  if (w.avgp === null) return `${known}: nothing measures it yet. Judge more pictures, and save them again.`;
-  const worse = w.avgp <= w.untrained ? "; it ranks them no better than chance, so judge more pictures" : "";
+  if (w.avgp === null) return `${known}: not measured yet. Judge more pictures, and save them again.`;
+  const worse = w.avgp <= w.untrained ? "; no better than a random order, so judge more pictures" : "";
   return `${known}: AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other fits${worse}.`;
 }
 
 /** @param {any} r */
-function likeness(r) {
-  const p = r.proof;
-  const lines = [`Learnt likeness from ${r.source} of ${some(r.pictures, "picture")}, by ${some(r.descriptors.length, "descriptor")}: ${r.learner}.`];
-  if (p.n) lines.push(`On ${some(p.n, "held-out query", "held-out queries")}: mean AvgP ${share(p.candidate)}, all alike ${share(p.uniform)} (${gain(p.candidate - p.uniform)}, p ${pValue(p.p)}; ${p.helped} better, ${p.harmed} worse), ${r.single} alone ${share(p.single)}.`);
-  if (p.current !== null) lines.push(`The combination before: ${share(p.current)}.`);
-  const tried = r.table.map((/** @type {[string, number]} */ [name, value]) => [name, share(value)]);
-  return told(r, lines, [el("details", {}, el("summary", {}, `${some(tried.length, "learner was", "learners were")} tried`), table("What was tried, by validation queries", ["Learner", "#AvgP"], tried))]);
+function similarity(r) {
+  const held = r.held_out;
+  const lines = [`Trained the similarity model on ${some(r.pictures, "picture")} with ${some(r.features.length, "feature")}, by ${r.source}.`];
+  if (held.queries) lines.push(`On ${some(held.queries, "held-out query", "held-out queries")}: mean AvgP ${share(held.avgp)}, equal weights ${share(held.equal_weights)} (${gain(held.avgp - held.equal_weights)}); ${compared(held)}. ${r.single} alone: ${share(held.single)}.`);
+  if (held.current !== null) lines.push(`The model before: ${share(held.current)}.`);
+  const rows = r.trials.map((/** @type {any} */ t) => [t.learner, share(t.avgp)]);
+  return published(r, lines, [
+    details(`${some(rows.length, "trial", "trials")}`, table("Trials, on validation queries", ["Learner", "#AvgP"], rows)),
+    details("Details of the model", el("p", {}, `Learner: ${r.learner}.`), held.queries ? el("p", {}, `p-value ${pValue(held.p)} (Wilcoxon).`) : ""),
+  ]);
 }
 
 /** @param {any} r */
 function regions(r) {
-  const p = r.proof;
-  const lines = [`Learnt where ${some(r.words, "word lies", "words lie")}, from ${some(r.pictures, "picture")} by ${bare(r.feature)}; ${some(r.scenes, "scene")}.`];
-  if (p.n) lines.push(`On ${some(p.n, "held-out picture")}: F ${share(p.candidate)}, the same words for all ${share(p.same)} (${gain(p.candidate - p.same)}).`);
-  if (p.current !== null) lines.push(`On words both know: F ${share(p.against)}, the model before ${share(p.current)}.`);
-  lines.push(`${r.sure} of ${some(r.words, "word")} can be proposed with nine in ten right${p.given ? `; ${p.right} of ${p.given} were on held-out pictures` : ""}.`);
-  if (r.without_regions) lines.push(`${some(r.without_regions, "picture with words is", "pictures with words are")} not cut into regions and were left out.`);
-  return told(r, lines, [r.version ? el("p", {}, el("a", { href: "#/review" }, "Review what it proposes"), ".") : null]);
+  const held = r.held_out;
+  const lines = [`Trained regions of ${some(r.words, "word")} on ${some(r.pictures, "picture")} with ${bare(r.feature)}; ${some(r.scenes, "scene")}.`];
+  if (held.pictures) lines.push(`On ${some(held.pictures, "held-out picture")}: F ${share(held.f)}, the same words for all ${share(held.same_words)} (${gain(held.f - held.same_words)}).`);
+  if (held.current !== null) lines.push(`On words both know: F ${share(held.against_current)}, the model before ${share(held.current)}.`);
+  lines.push(`${r.sure} of ${some(r.words, "word")} can be suggested with nine in ten right${held.suggested ? `; on held-out pictures ${held.right} of ${held.suggested} were right` : ""}.`);
+  if (r.without_regions) lines.push(`${some(r.without_regions, "picture with words has", "pictures with words have")} no regions and were left out.`);
+  return published(r, lines, [r.version ? el("p", {}, el("a", { href: "#/review" }, "Review what it suggests"), ".") : null]);
 }
 
 /**
@@ -78,12 +108,12 @@ function regions(r) {
  * @param {string[]} lines
  * @param {(Node | null)[]} more
  */
-function told(r, lines, more) {
+function published(r, lines, more) {
   const todo = r.saved?.length && r.saved.length === r.words ? "Judge more pictures, and save them again." : "Add words.";
-  if (r.unproven) lines.push(`Unproven: too little was held out to tell. ${todo}`);
+  if (r.unproven) lines.push(`Unproven: too few held-out pictures to measure it. ${todo}`);
   return el(
     "div", {}, ...lines.map((text) => el("p", {}, text)),
-    r.forced ? el("p", { class: "warning" }, "It is worse, and was published because you asked for that.") : null,
+    r.forced ? el("p", { class: "warning" }, "It is worse than the model before or than none, and was published because you asked for that.") : null,
     el("p", {}, r.version ? `Published as version ${r.version}.` : "Nothing was published."), ...more,
   );
 }

@@ -192,7 +192,7 @@ export class Judging {
       if (!feedback.fits) return complain("Say of some picture that it fits first.");
       const n = await feedback.save(word);
       this.bar.word.value = "";
-      say(`${some(n, "picture carries", "pictures carry")} “${word}” now. Learn again to have it found elsewhere.`);
+      say(`${some(n, "picture has", "pictures have")} the word “${word}” now. Train again to find it on other pictures.`);
     });
   }
 

@@ -33,11 +33,11 @@ export function openPicture(hit, about) {
   // The button that led here keeps the focus.
   const pressed = open?.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
   open?.close();
-  const image = el("img", { alt: hit.name, src: hit.thumbnail });
+  const image = el("img", { alt: hit.path, src: hit.thumbnail });
   const canvas = el("canvas", { "aria-hidden": "true", hidden: true });
   const facts = part("About");
-  const words = part("Words that were learnt");
-  const alike = part("Pictures like it");
+  const words = part("Predicted words");
+  const alike = part("Similar pictures");
   const why = about.query ? whySection(hit, about.query, canvas, image) : null;
   const marks = bar(hit, about);
   const dialog = el(
@@ -88,19 +88,19 @@ function bar(hit, about) {
     show();
     await sent;
     show();
-    // What could not be written is told behind the picture; here it is enough that it does not stand.
+    // A failed save is reported behind the picture; here it is only undone.
     told.textContent = mark?.() === fits ? "Written." : "That could not be written.";
   };
   show();
   const box = el(
     "div", { class: "bar" },
-    el("h2", { id: "picture-name" }, hit.name),
+    el("h2", { id: "picture-name" }, hit.path),
     step ? el("button", { type: "button", onclick: () => step(-1), "aria-label": "Previous picture" }, "←") : null,
     step ? el("button", { type: "button", onclick: () => step(1), "aria-label": "Next picture" }, "→") : null,
     judge ? yes : null,
     judge ? no : null,
     told,
-    el("a", { class: "button", href: `#/search?like=${hit.id}` }, "Like this"),
+    el("a", { class: "button", href: `#/search?like=${hit.id}` }, "Similar to this"),
     el("a", { class: "button", href: hit.original, target: "_blank", rel: "noreferrer" }, "File"),
     el("form", { method: "dialog" }, el("button", { autofocus: true, "aria-label": "Close" }, "×")),
   );
@@ -123,7 +123,7 @@ function keyed(e, about, judge) {
 }
 
 /**
- * A part that is filled once its answer came; a problem is told in its place.
+ * A part that is filled once its answer came; a problem is shown in its place.
  *
  * @param {string} title
  */
@@ -166,7 +166,7 @@ async function showWords(id) {
   const lines = told.words.map((/** @type {{ word: string, score: number, fits: boolean, carried: boolean }} */ w) =>
     el(
       "li", { class: w.fits ? "" : "faint" },
-      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.carried ? " · carried" : "",
+      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.carried ? " · has it" : "",
     ),
   );
   return el(
@@ -177,11 +177,11 @@ async function showWords(id) {
 
 /** @param {number} id */
 async function showAlike(id) {
-  const told = await post("/v1/similar", { like: [id], limit: ALIKE });
+  const told = await post("/v1/similar", { positive: [id], k: ALIKE });
   const tiles = told.hits.map((/** @type {Hit} */ h) =>
     el(
-      "button", { type: "button", class: "small", title: h.name, onclick: () => openPicture(h, { query: "", judge: null, mark: null, step: null }) },
-      el("img", { alt: h.name, src: h.thumbnail }),
+      "button", { type: "button", class: "small", title: h.path, onclick: () => openPicture(h, { query: "", judge: null, mark: null, step: null }) },
+      el("img", { alt: h.path, src: h.thumbnail }),
     ),
   );
   return el("div", { class: "strip" }, ...tiles);

@@ -1,4 +1,4 @@
-// What held-out pictures said of a model, in one line.
+// The quality of a model on held-out pictures, in one line.
 
 import { some } from "../dom.js";
 import { gain, pValue, share } from "../figures.js";
@@ -6,14 +6,14 @@ import { gain, pValue, share } from "../figures.js";
 /** @typedef {import("../reports").Model} Model */
 
 /** @type {Record<string, string>} */
-export const KINDS = { words: "Words", likeness: "Likeness", regions: "Where words lie" };
+export const KINDS = { words: "Words", likeness: "Similarity", regions: "Regions of words" };
 /** @type {Record<string, string>} */
-const WITHOUT = { words: "untrained", likeness: "all descriptors alike", regions: "the same words for all" };
+const WITHOUT = { words: "untrained", likeness: "equal weights", regions: "the same words for all" };
 
 /** @param {Model} m */
 export function proof(m) {
   const kind = KINDS[m.kind] ?? m.kind;
-  if (m.value === null) return `${kind}: nothing was measured.`;
+  if (m.value === null) return `${kind}: not measured.`;
   const asked = m.kind === "regions" ? some(m.queries, "held-out picture") : some(m.queries, "held-out query", "held-out queries");
   const more = m.untrained === null ? "" : `, ${WITHOUT[m.kind] ?? "without it"} ${share(m.untrained)} (${gain(m.value - m.untrained)}${m.p === null ? "" : `, p ${pValue(m.p)}`})`;
   return `${kind}: ${m.measure} ${share(m.value)}${more}, by ${asked}${flags(m)}`;
@@ -21,5 +21,5 @@ export function proof(m) {
 
 /** @param {Model} m */
 export function flags(m) {
-  return `${m.unproven ? "; unproven, too few to tell" : ""}${m.forced ? "; worse, and published by force" : ""}`;
+  return `${m.unproven ? "; unproven: too few held-out queries" : ""}${m.forced ? "; worse, published by --force" : ""}`;
 }

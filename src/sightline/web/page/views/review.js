@@ -1,6 +1,6 @@
-// The review: words that pictures probably lack, and words they carry that probably do not fit.
+// Review: words that pictures probably lack, and words of pictures that are probably wrong.
 
-import { withQuery } from "../api.js";
+import { get, withQuery } from "../api.js";
 import { field, keyed } from "../controls.js";
 import { complain, el, fill, isCommand, say, some } from "../dom.js";
 import { Reviewing } from "../reviewing.js";
@@ -8,10 +8,10 @@ import { ReviewCard } from "./reviewcard.js";
 import { abstained, unready } from "./reviewempty.js";
 
 /** @typedef {import("../reviewing").Kind} Kind */
+/** @typedef {import("../types").ExportFormat} ExportFormat */
 
 // From so many pixels on there is room for everything.
 const WIDE = 640;
-const FORMATS = ["csv", "json", "coco"];
 /** @type {Record<string, string[]>} */
 const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], proposed: ["proposed"] };
 
@@ -21,13 +21,15 @@ class Review {
     this.queue = new Reviewing(() => this._show(), (e) => complain(e));
     this.card = new ReviewCard();
     this._turn = 0;
+    /** @type {ExportFormat[]} */
+    this.formats = [];
     this.precision = el(
       "select", { id: "review-precision", onchange: () => void this.load() },
       el("option", { value: "0.8" }, "8 in 10"), el("option", { value: "0.9", selected: true }, "9 in 10"), el("option", { value: "0.95" }, "19 in 20"),
     );
     this.kind = el(
       "select", { id: "review-kind", onchange: () => void this.load() },
-      el("option", { value: "all" }, "All"), el("option", { value: "add" }, "Words to add"), el("option", { value: "doubt" }, "Words to take away"),
+      el("option", { value: "all" }, "All"), el("option", { value: "add" }, "Words to add"), el("option", { value: "doubt" }, "Words to remove"),
     );
     this.exported = el(
       "select", { id: "review-exported", onchange: () => this._showExports() },
@@ -48,14 +50,14 @@ class Review {
       "details", { class: "filters", open: innerWidth > WIDE }, el("summary", {}, "Which words, and export"),
       el(
         "div", { class: "fields" },
-        field("Words that are right at least", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
+        field("Required precision", this.precision), field("Ask about", this.kind), field("Export", this.exported), this.exports,
       ),
     );
     host.append(
       el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.told),
       this.place, this.answers, this.empty, this.never,
     );
-    this._showExports();
+    void this._loadFormats();
     this._hide(true);
     void this.load();
   }
@@ -90,9 +92,19 @@ class Review {
     this._show();
   }
 
+  async _loadFormats() {
+    try {
+      const { formats } = await get("/v1/export-formats");
+      this.formats = /** @type {ExportFormat[]} */ (formats).filter((format) => format.file);
+    } catch (e) {
+      complain(e);
+    }
+    this._showExports();
+  }
+
   _showExports() {
-    const links = FORMATS.map((format) =>
-      el("a", { class: "button", download: "", "aria-label": `Export as ${format.toUpperCase()}`, href: withQuery("/v1/export", { format, only: EXPORTED[this.exported.value] }) }, format.toUpperCase()),
+    const links = this.formats.map(({ name, about }) =>
+      el("a", { class: "button", download: "", title: about, "aria-label": `Export as ${name.toUpperCase()}`, href: withQuery("/v1/export", { format: name, only: EXPORTED[this.exported.value] }) }, name.toUpperCase()),
     );
     fill(this.exports, ...links);
   }
@@ -136,7 +148,7 @@ class Review {
         el("h2", { tabIndex: -1 }, queue.turns.length ? "That was the last one" : "There is nothing to ask"),
         el("p", {}, `${some(found.pictures, "picture was", "pictures were")} looked at${found.judged ? `; ${some(found.judged, "answer stands", "answers stand")} from before` : ""}.`),
         found.without_regions ? el("p", {}, `${some(found.without_regions, "picture lacks", "pictures lack")} regions: `, el("a", { href: "#/learn" }, "index again"), ".") : null,
-        queue.turns.length ? el("p", {}, "Accepted words are carried by their pictures when you leave. To take all of it back, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),
+        queue.turns.length ? el("p", {}, "Accepted words are added to their pictures when you leave. To undo all of them, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),
         more,
       ),
     );
@@ -164,14 +176,14 @@ class Review {
     e.preventDefault();
   }
 
-  /** Have pictures carry what was accepted. */
+  /** Add the accepted words to their pictures. */
   async end() {
     try {
       const n = await this.queue.carry();
-      if (n === null) say("Your answers stand. Another process changes the store now; accepted words are carried after the next review.");
-      else if (n) say(`${some(n, "picture carries", "pictures carry")} other words now. Learn again to have them found elsewhere.`);
+      if (n === null) say("Your answers are saved. Another process is changing the store; accepted words are added to pictures after the next review.");
+      else if (n) say(`The words of ${some(n, "picture", "pictures")} changed. Train again so that the model knows them.`);
     } catch (e) {
-      say(`Your answers stand, but no picture carries them yet: ${e instanceof Error ? e.message : e}`);
+      say(`Your answers are saved, but are not added to pictures yet: ${e instanceof Error ? e.message : e}`);
     }
   }
 }

@@ -136,7 +136,7 @@ function rightness(s, p) {
   if (!p) return "";
   const carry = `${some(p.pictures, "picture carries", "pictures carry")} “${s.word}”.`;
   if (!s.add || !p.given) return carry;
-  return `“${s.word}” was right ${p.right} of ${p.given} times on pictures nobody learnt from. ${carry}`;
+  return `“${s.word}” was right ${p.right} of ${p.given} times on held-out pictures. ${carry}`;
 }
 
 /** @param {number} share */

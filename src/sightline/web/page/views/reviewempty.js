@@ -15,11 +15,11 @@ import { unindexed } from "./unindexed.js";
  */
 export function unready(e) {
   if (!(e instanceof Problem) || e.code !== "no-regions") return unindexed(e) ?? notice(e);
-  const start = el("button", { type: "button", class: "primary", id: "train-regions", onclick: () => void train(start) }, "Learn where words lie");
+  const start = el("button", { type: "button", class: "primary", id: "train-regions", onclick: () => void train(start) }, "Train regions of words");
   return el(
     "div", { class: "notice" },
     el("h2", {}, "Nothing can be proposed yet"),
-    el("p", {}, "Words are proposed once it was learnt where they lie in pictures that carry them. Pictures are cut into regions first, which takes a while; searching goes on meanwhile."),
+    el("p", {}, "Words are suggested once a model of regions is trained. Pictures are divided into regions first, which takes a while; you can search meanwhile."),
     el("p", {}, start),
   );
 }
@@ -45,7 +45,7 @@ export function abstained(words, precision) {
   const rows = words.map((w) => [w.word, count(w.pictures), w.why]);
   return el(
     "details", { class: "never" }, el("summary", {}, `${some(words.length, "word is", "words are")} never proposed`),
-    el("p", { class: "faint" }, `Nothing can be promised of them: that ${Math.round(100 * precision)} % are right has to show on pictures nobody learnt from.`),
+    el("p", { class: "faint" }, `Too little evidence: on held-out pictures, ${Math.round(100 * precision)} % of the suggestions must be right.`),
     table("Words that are never proposed", ["Word", "#Pictures", "Why"], rows),
   );
 }

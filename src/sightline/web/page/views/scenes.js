@@ -1,4 +1,4 @@
-// Scenes: pictures in groups by the kind that was learnt.
+// Scenes: groups of pictures by learned scene.
 
 import { get, Problem } from "../api.js";
 import { el, fill, some } from "../dom.js";
@@ -34,7 +34,7 @@ async function show(body, only) {
       ...scenes.map(shown),
     );
   } catch (e) {
-    const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Learn regions"), ".") : undefined;
+    const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Train regions"), ".") : undefined;
     fill(body, unindexed(e) ?? notice(e, more));
   }
 }

@@ -39,7 +39,7 @@ class Search {
     this.empty = el("div", { class: "empty" });
     /** @type {number[]} */
     this.like = at.getAll("like").map(Number).filter((n) => n > 0);
-    this.likeness = el("div", { class: "likeness" });
+    this.examples = el("div", { class: "examples" });
     /** @type {HitList | null} */
     this.list = null;
     /** @type {AbortController | null} */
@@ -58,7 +58,7 @@ class Search {
       told: (hit, i) => this._told(hit, i),
       open: (i) => this.open(i),
     });
-    fill(host, el("h1", { class: "unseen" }, "Search"), this.box.form, this.likeness, this.filters.box, this.told, this.judging.bar.box, this.empty, this.grid.box);
+    fill(host, el("h1", { class: "unseen" }, "Search"), this.box.form, this.examples, this.filters.box, this.told, this.judging.bar.box, this.empty, this.grid.box);
     this.box.input.value = at.get("q") ?? "";
     const session = at.get("session");
     if (session) void this.resume(session);
@@ -118,14 +118,14 @@ class Search {
    */
   _ask(asked, signal, part) {
     const { query, picture, like, filters, untagged, tagged } = asked;
-    const wide = { limit: 200, untagged, tagged, ...filters };
-    if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, like }, signal);
+    const wide = { k: 200, untagged, tagged, ...filters };
+    if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, positive: like }, signal);
     if (picture) return send("/v1/search/picture", picture, wide, signal);
-    const body = { limit: 200, untagged, tagged, filters };
-    if (!query) return post("/v1/similar", { ...body, like }, { signal });
-    if (like.length) return post("/v1/search", { ...body, query, like }, { signal });
+    const body = { k: 200, untagged, tagged, filters };
+    if (!query) return post("/v1/similar", { ...body, positive: like }, { signal });
+    if (like.length) return post("/v1/search", { ...body, query, positive: like }, { signal });
     const { limit, offset, first } = part;
-    return post("/v1/search", { ...body, query, limit, offset, count: first, cut: false }, { signal });
+    return post("/v1/search", { ...body, query, k: limit, offset, count: first, cut: false }, { signal });
   }
 
   /**
@@ -183,7 +183,7 @@ class Search {
     const parts = [list.within === null ? some(list.size, "picture") : `${count(list.within)} of ${some(list.size, "picture")} above the line`];
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
-    const legend = el("span", { class: "faint" }, " · ● carries the words · ", el("span", { class: "learnt" }, "◇ learnt"));
+    const legend = el("span", { class: "faint" }, " · ● exact: has the words · ", el("span", { class: "predicted" }, "◇ predicted"));
     fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first));
   }
 
@@ -231,7 +231,7 @@ class Search {
    */
   _told(hit, i) {
     const mark = this.judging.markOf(hit.id);
-    const why = hit.tagged ? "tagged" : hit.learnt ? "learnt" : "";
+    const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
@@ -239,8 +239,8 @@ class Search {
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
     const value = ranked ? `#${i + 1}` : score;
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
-    const symbol = hit.tagged ? "● " : hit.learnt ? "◇ " : "";
-    const said = [hit.name, `${ranked ? "place" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
+    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
+    const said = [hit.path, `${ranked ? "place" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
   }
 
@@ -257,7 +257,7 @@ class Search {
     if (picture || (like.length && query))
       return "Judging begins with words alone, or with pictures of the collection alone. Search by one of them first.";
     const rest = { untagged, tagged, filters };
-    return query ? { query, ...rest } : { like, ...rest };
+    return query ? { query, ...rest } : { positive: like, ...rest };
   }
 
   /** @param {string} session */
@@ -267,8 +267,8 @@ class Search {
       const told = await this.judging.resume(session, () => turn === this._turn);
       if (!told) return;
       this.box.input.value = told.query;
-      this.like = told.like;
-      this.asked = { ...this.asked, query: told.query, like: told.like };
+      this.like = told.examples;
+      this.asked = { ...this.asked, query: told.query, like: told.examples };
       this._showLike();
     } catch (e) {
       fill(this.empty, notice(e));
@@ -278,11 +278,11 @@ class Search {
   _showLike() {
     const chips = this.like.map((id) =>
       el(
-        "span", { class: "chip" }, el("img", { alt: `Picture ${id}`, src: `/v1/pictures/${id}/thumbnail` }), "like this",
+        "span", { class: "chip" }, el("img", { alt: `Picture ${id}`, src: `/v1/pictures/${id}/thumbnail` }), "similar to this",
         el("button", { type: "button", "aria-label": `Without picture ${id}`, onclick: () => this._unlike(id) }, "×"),
       ),
     );
-    fill(this.likeness, ...chips);
+    fill(this.examples, ...chips);
   }
 
   /** @param {number} id */

@@ -63,7 +63,7 @@ class Sessions {
 
   /** @param {Session} s */
   line(s) {
-    const about = s.query ? `“${s.query}”` : s.like.length ? some(s.like.length, "picture") : `session ${s.id}`;
+    const about = s.query ? `“${s.query}”` : s.examples.length ? some(s.examples.length, "picture") : `session ${s.id}`;
     const gone = s.state === "reverted";
     const deeds = gone
       ? []
@@ -75,11 +75,11 @@ class Sessions {
       "li", { class: gone ? "reverted" : "", "data-session": s.id },
       el(
         "div", { class: "what" },
-        el("h2", {}, s.query || (s.like.length ? "Pictures like these" : "A session")),
-        s.like.length ? el("p", { class: "likes" }, ...s.like.slice(0, LIKE).map(small), s.like.length > LIKE ? `and ${s.like.length - LIKE} more` : null) : null,
+        el("h2", {}, s.query || (s.examples.length ? "Pictures similar to these" : "A session")),
+        s.examples.length ? el("p", { class: "likes" }, ...s.examples.slice(0, LIKE).map(small), s.examples.length > LIKE ? `and ${s.examples.length - LIKE} more` : null) : null,
         el("p", {}, said(s)),
         s.words.length ? el("p", {}, s.resumable ? "Words made of it: " : "Words accepted: ", s.words.join(", ")) : null,
-        s.resumable && s.relevant + s.other ? marked(s) : null,
+        s.resumable && s.positive + s.negative ? marked(s) : null,
         el("p", { class: "faint" }, `${s.resumable ? "Judging" : "Answers one by one"} · ${when(s.last)} · `, el("code", {}, s.id)),
       ),
       el("span", { class: `badge ${gone ? "faint" : s.state === "saved" ? "good" : ""}` }, STATES[s.resumable || gone ? s.state : "open"] ?? s.state),
@@ -93,7 +93,7 @@ class Sessions {
    */
   async revert(s, about) {
     const words = s.words.length ? ` Words that pictures carry by it (${s.words.join(", ")}) go from them.` : "";
-    const sure = await confirmed(`Take back ${about}?`, `All ${some(s.relevant + s.other, "answer")} of it will count as never given.${words} It cannot be put back.`, "Take all of it back");
+    const sure = await confirmed(`Take back ${about}?`, `All ${some(s.positive + s.negative, "answer")} of it will count as never given.${words} It cannot be put back.`, "Take all of it back");
     if (!sure) return;
     try {
       const told = await post(`/v1/sessions/${s.id}/revert`);
@@ -138,7 +138,7 @@ function marked(s) {
   const load = async () => {
     try {
       const { marks } = await get(`/v1/sessions/${s.id}`);
-      fill(body, ...row("Fit", marks.relevant), ...row("Do not fit", marks.other));
+      fill(body, ...row("Fit", marks.positive), ...row("Do not fit", marks.negative));
     } catch (e) {
       fill(body, notice(e));
     }
@@ -158,8 +158,8 @@ function row(title, pictures) {
 
 /** @param {Session} s */
 function said(s) {
-  const fits = s.resumable ? some(s.relevant, "picture fits", "pictures fit") : some(s.relevant, "word fits its picture", "words fit their pictures");
-  const parts = [`${fits}, ${count(s.other)} ${s.other === 1 ? "does" : "do"} not`];
+  const fits = s.resumable ? some(s.positive, "picture fits", "pictures fit") : some(s.positive, "word fits its picture", "words fit their pictures");
+  const parts = [`${fits}, ${count(s.negative)} ${s.negative === 1 ? "does" : "do"} not`];
   if (s.rounds > 1) parts.push(some(s.rounds, "round"));
   if (s.undone) parts.push(`${count(s.undone)} taken back`);
   return parts.join(" · ");

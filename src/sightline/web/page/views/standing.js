@@ -1,4 +1,4 @@
-// How the collection stands: pictures, words, what was learnt of them, and files that were skipped.
+// The state of the collection: pictures, words, models and skipped files.
 
 import { get, Problem } from "../api.js";
 import { table } from "../controls.js";
@@ -65,9 +65,9 @@ function summary(s) {
   ];
   return [
     el("dl", { class: "facts" }, ...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    el("p", {}, s.learnt ? `Learnt: ${s.learnt}. ` : s.with_words ? "Nothing was learnt yet: only words that pictures carry are found. " : "No picture carries a word yet, so there is nothing to learn from. ",
-      s.learnt && !s.up_to_date ? el("strong", { class: "warning" }, "More is known since: learn again.") : s.learnt ? "It has learnt from all that is known." : null),
-    s.likeness ? el("p", {}, `Likeness: ${s.likeness}`) : null,
+    el("p", {}, s.learnt ? `Model: ${s.learnt}. ` : s.with_words ? "No model is trained yet: only words that pictures have are found. " : "No picture has a word yet, so there is nothing to train on. ",
+      s.learnt && !s.up_to_date ? el("strong", { class: "warning" }, "There are new words since: train again.") : s.learnt ? "It is trained on all words." : null),
+    s.likeness ? el("p", {}, `Similarity: ${s.likeness}`) : null,
     ...s.models.map((m) => el("p", { class: "faint" }, proof(m))),
   ];
 }

@@ -10,12 +10,13 @@ export function strip(pictures) {
 
 /** @param {number} id */
 function small(id) {
+  /** @type {import("../types").Hit} */
   const hit = {
-    id, score: 0, name: `Picture ${id}`, tagged: false, learnt: false,
+    id, score: 0, path: `Picture ${id}`, match: "similar",
     thumbnail: `/v1/pictures/${id}/thumbnail`, original: `/v1/pictures/${id}/original`,
   };
   return el(
     "button", { type: "button", class: "small", onclick: () => openPicture(hit, { query: "", judge: null, mark: null, step: null }) },
-    el("img", { alt: hit.name, src: hit.thumbnail, loading: "lazy" }),
+    el("img", { alt: hit.path, src: hit.thumbnail, loading: "lazy" }),
   );
 }

@@ -92,7 +92,7 @@ function compare(versions) {
  * @param {number} b
  */
 function differences(all, a, b) {
-  if (!all.length) return el("p", {}, "Neither has learnt anything.");
+  if (!all.length) return el("p", {}, "Neither has a model.");
   const rows = all.map((d) => [
     KINDS[d.kind] ?? d.kind, value(d.before), value(d.after), gain(d.gain),
     d.comparable ? "Yes" : d.gain === null ? "One of them was not measured" : "Not quite: not both were proven, by as many queries",

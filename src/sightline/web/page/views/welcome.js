@@ -34,7 +34,7 @@ function nothing() {
       "ol", {},
       el("li", {}, "Put pictures into the folder that is served. Words are read from their metadata, or from a text file beside each."),
       el("li", {}, el("a", { href: "#/learn" }, "Index the folder"), ". Nothing is ever written inside it."),
-      el("li", {}, "Learn from the words, and search."),
+      el("li", {}, "Train on the words, and search."),
     ),
   );
 }
@@ -47,13 +47,13 @@ function standing(told, words) {
   const next = told.learnt
     ? null
     : told.with_words
-      ? el("p", {}, "Nothing was learnt yet: only words that pictures carry are found. ", el("a", { href: "#/learn" }, "Learn from them"), ".")
+      ? el("p", {}, "No model is trained yet: only words that pictures have are found. ", el("a", { href: "#/learn" }, "Train one"), ".")
       : el("p", {}, "No picture carries a word yet. Search by a picture, say what fits, and make a word of it.");
   const picks = words.map((w) => el("a", { class: "chip", href: `#/search?q=${encodeURIComponent(/\s/.test(w.word) ? `"${w.word}"` : w.word)}` }, w.word));
   return el(
     "div", { class: "notice" },
     el("p", {}, `${some(told.pictures, "picture")}, ${told.with_words.toLocaleString("en")} of them with words; ${some(told.words, "word")}.`),
-    told.learnt ? el("p", { class: "faint" }, `Learnt: ${told.learnt}`) : null,
+    told.learnt ? el("p", { class: "faint" }, `Model: ${told.learnt}`) : null,
     next,
     picks.length ? el("p", { class: "picks" }, ...picks) : null,
     told.skipped ? el("p", {}, el("a", { href: "#/learn" }, `${some(told.skipped, "file was", "files were")} skipped`)) : null,

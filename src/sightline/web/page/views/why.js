@@ -104,7 +104,7 @@ async function explained(hit, query, shown) {
       "tr", {}, el("th", { scope: "row" }, w.word),
       el("td", { class: "number" }, w.contribution.toFixed(2)),
       el("td", { class: "number" }, w.seen === null ? "" : `${Math.round(100 * w.seen)} %`),
-      el("td", {}, [w.carried ? "carried" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
+      el("td", {}, [w.carried ? "has it" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });

@@ -1,0 +1,286 @@
+"""Repairing a store: derived data are discarded and made again; the log is never discarded.
+
+A damaged log is renamed, and every event whose checksum is right is copied to a new one. A damaged
+catalogue is made again from the log. A version that lists a damaged file loses the segments that
+need it; the next `index` reads those pictures again. Damaged scores, models and codebooks are left
+out; the pictures stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from sightline.errors import SightlineError, StoreBusy, StoreDamaged, StoreError
+from sightline.store import seal
+from sightline.store.catalogue import Catalogue
+from sightline.store.database import connect_sealed, transaction
+from sightline.store.durable import disk_errors, make_folder, sync_folder
+from sightline.store.engines import faiss_files
+from sightline.store.events import COLUMNS, Event, EventLog, checked
+from sightline.store.home import Home
+from sightline.store.locks import Lock, Presence, require_writable
+from sightline.store.models import model_problems, remove_models_except
+from sightline.store.segments import OpenSegment
+from sightline.store.upkeep.verify import Verified, file_problem, verify
+from sightline.store.versions import ARRAY_FILE, Segment, Version
+
+
+def repair(home: Home, report: Callable[[str], None], wait: float = 0.0) -> Verified:
+    """Repair what `verify` finds; return the state afterwards.
+
+    Pictures whose rows were lost are read again by the next `index`.
+
+    Parameters
+    ----------
+    home : Home
+        The store.
+    report : callable
+        Is called with a sentence about each step.
+    wait : float, default=0.0
+        How many seconds to wait for another writer.
+    """
+    require_writable(home.folder)
+    for folder in (home.folder, home.shards, home.versions.folder, home.models):
+        make_folder(folder)
+    with Lock(home.folder, "store repair", wait), _only_writer(home), disk_errors(home.folder):
+        before = verify(home) if home.events.exists() or home.catalogue.exists() else None
+        damaged = {p.file for p in before.problems} if before else {"catalogue.sqlite3"}
+        seal.break_seal(home.folder)
+        if "events.sqlite3" in damaged:
+            _repair_log(home, report)
+        if "catalogue.sqlite3" in damaged or "events.sqlite3" in damaged:
+            _set_aside(home.catalogue, report)
+        _repair_versions(home, report)
+        for name in faiss_files.remove_damaged(home.ivf):
+            report(f"removed the damaged ivf/{name}; to build it again: sightline export faiss")
+        for stray in before.strays if before else ():
+            # Only array files, which a killed writer leaves behind, may be removed.
+            if ARRAY_FILE.fullmatch(os.path.basename(stray)):
+                (home.folder / stray).unlink(missing_ok=True)
+                report(f"removed the unfinished file {stray}")
+        seal.write_seal(home.folder)
+        return verify(home)
+
+
+@contextlib.contextmanager
+def _only_writer(home: Home) -> Iterator[None]:
+    """Keep others from appending to a log that is about to be replaced."""
+    presence = Presence(home.folder)
+    try:
+        if not presence.alone():
+            raise StoreBusy(
+                f"{home.folder} is in use by another process. Try again when it is done."
+            )
+        yield
+    finally:
+        presence.leave()
+
+
+def _set_aside(path: Path, report: Callable[[str], None]) -> None:
+    """Rename a database and its write-ahead log; nothing of them is lost."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{path}-shm")
+    for tail in ("-wal", ""):
+        if os.path.exists(f"{path}{tail}"):
+            os.replace(f"{path}{tail}", f"{aside}{tail}")
+            report(f"renamed the damaged {path.name}{tail} to {aside.name}{tail}")
+    sync_folder(path.parent)
+
+
+def _repair_log(home: Home, report: Callable[[str], None]) -> None:
+    expected = _events_applied(home)
+    events, cut = _sound_events(home.events)
+    # Nothing is renamed before the new log is written: the disk may be full.
+    new = home.folder / "events.sqlite3.new"
+    for tail in ("", "-wal", "-shm"):
+        Path(f"{new}{tail}").unlink(missing_ok=True)
+    with contextlib.closing(EventLog(new, write=True)) as log:
+        log.restore(events)
+        log.checkpoint()
+    _set_aside(home.events, report)
+    os.replace(new, home.events)
+    sync_folder(home.folder)
+    lost = max(expected, events[-1].seq if events else 0) - len(events)
+    tail = "; the file was cut off, so later ones may be missing" if cut else ""
+    report(f"kept {len(events)} events of the log; {lost} could not be read{tail}")
+
+
+def _events_applied(home: Home) -> int:
+    """Return how many events the catalogue was made from; 0 if it cannot be read."""
+    try:
+        catalogue = Catalogue(home.catalogue, write=False)
+    except SightlineError:
+        return 0
+    try:
+        return catalogue.applied()
+    except StoreError:
+        return 0
+    finally:
+        catalogue.close()
+
+
+def _sound_events(path: Path) -> tuple[list[Event], bool]:
+    """Return every event that can be read with a right checksum, and whether the file was cut."""
+    events: dict[int, Event] = {}
+    if not path.exists():
+        return [], False
+    # Acknowledged rows may still be in the write-ahead log; opening the file folds them in.
+    with contextlib.suppress(StoreError, sqlite3.Error):
+        log = EventLog(path, write=True)
+        log.checkpoint()
+        log.close()
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="repair-") as folder:
+        copy = Path(folder) / "events.sqlite3"
+        shutil.copyfile(path, copy)
+        cut = _pad(copy)
+        # In a damaged B-tree, one order of traversal can reach rows that another does not.
+        for order in ("ORDER BY seq", "ORDER BY seq DESC", "ORDER BY picture", ""):
+            with contextlib.suppress(StoreError, sqlite3.Error, UnicodeDecodeError):
+                db = connect_sealed(copy)
+                for row in db.execute(f"SELECT {COLUMNS} FROM events {order}"):
+                    with contextlib.suppress(StoreDamaged, ValueError, TypeError):
+                        events.setdefault(row[0], checked(row, path))
+    return [events[seq] for seq in sorted(events)], cut
+
+
+def _pad(copy: Path) -> bool:
+    """Extend a truncated file to the size in its header, without which SQLite does not open it."""
+    with open(copy, "r+b") as f:
+        header = f.read(100)
+        if len(header) == 100:
+            page = int.from_bytes(header[16:18], "big")
+            full_size = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+            if os.fstat(f.fileno()).st_size < full_size < 1 << 40:
+                f.truncate(full_size)
+                return True
+    return False
+
+
+def _repair_versions(home: Home, report: Callable[[str], None]) -> None:
+    catalogue = Catalogue(home.catalogue, write=True)
+    log = EventLog(home.events, write=True)
+    try:
+        with transaction(catalogue.db, catalogue.path):
+            catalogue.apply(log.read(catalogue.applied()), published=False)
+        version = _best_version(home, catalogue, report)
+        with transaction(catalogue.db, catalogue.path):
+            catalogue.set_meta("current", str(version.number))
+        home.versions.prune(version.number)
+        remove_models_except(home.models, home.versions.models())
+    finally:
+        for f in (catalogue, log):
+            f.checkpoint()
+            f.close()
+
+
+def _best_version(home: Home, catalogue: Catalogue, report: Callable[[str], None]) -> Version:
+    """Return the newest version that can be read, without the segments that cannot."""
+    numbers = home.versions.numbers()
+    for number in reversed(numbers):
+        try:
+            version = home.versions.read(number)
+        except StoreError:
+            home.versions.remove([number])
+            report(f"removed the damaged version {number}")
+            continue
+        if number != int(catalogue.meta("current") or 0):
+            # The rows of another version may not be those the catalogue describes.
+            with transaction(catalogue.db, catalogue.path):
+                catalogue.mark_all_unpublished()
+        _drop_damaged_older(home, number, report)
+        return _without_damage(home, version, report)
+    version = Version(max([*numbers, int(catalogue.meta("current") or 0), 0]) + 1)
+    home.versions.write(version)
+    return version
+
+
+def _drop_damaged_older(home: Home, newest: int, report: Callable[[str], None]) -> None:
+    for number in home.versions.numbers():
+        if number < newest:
+            try:
+                version = home.versions.read(number)
+                sound = all(_sound(home, s) for s in version.segments) and _model_sound(
+                    home, version
+                )
+            except StoreError:
+                sound = False
+            if not sound:
+                home.versions.remove([number])
+                report(f"removed the damaged version {number}")
+
+
+def _without_damage(home: Home, version: Version, report: Callable[[str], None]) -> Version:
+    damaged = {m for m in version.models() if model_problems(home.models, m)}
+    scored = [_with_sound_scores(home, s, damaged) for s in version.segments]
+    sound = tuple(s for s in scored if _sound(home, s))
+    if sound == version.segments and not damaged:
+        return version
+    repaired = replace(
+        version,
+        number=version.number + 1,
+        segments=sound,
+        model=version.model if version.model not in damaged else "",
+        similar=version.similar if version.similar not in damaged else "",
+        regions=version.regions if version.regions not in damaged else "",
+        codebooks=tuple(c for c in version.codebooks if c not in damaged),
+    )
+    home.versions.write(repaired)
+    home.versions.remove([version.number])
+    for line in _losses(version, repaired, damaged):
+        report(line)
+    return repaired
+
+
+def _losses(version: Version, repaired: Version, damaged: set[str]) -> Iterator[str]:
+    """Yield what a version lost by the repair, each with how to restore it."""
+    if lost := version.live - repaired.live:
+        yield f"the rows of {lost} pictures were damaged; the next index reads the pictures again"
+    before = {s.base.name: s for s in version.segments}
+    unscored = [s for s in repaired.segments if s.scores is None and before[s.base.name].scores]
+    if unscored and repaired.model:
+        count = sum(s.live for s in unscored)
+        yield f"the scores of {count} pictures were damaged; the next index computes them again"
+    for name in sorted(damaged & set(version.codebooks)):
+        yield f"the codebook {name} is damaged and no longer used; the next index builds another"
+    if version.model in damaged:
+        yield f"the model {version.model} is damaged and no longer used"
+        yield "run: sightline train"
+    if version.similar in damaged:
+        yield f"the model {version.similar} is damaged and no longer used"
+        yield "run: sightline train similarity"
+    if version.regions in damaged:
+        yield f"the model {version.regions} is damaged and no longer used"
+        yield "run: sightline train regions"
+
+
+def _with_sound_scores(home: Home, s: Segment, damaged: set[str]) -> Segment:
+    """Return a segment without its scores if they or their model are damaged."""
+    if s.scores is None:
+        return s
+    if s.scored_by not in damaged and file_problem(home.shards, s.scores) is None:
+        return s
+    return replace(s, scores=None, scored_by="")
+
+
+def _model_sound(home: Home, version: Version) -> bool:
+    return not any(model_problems(home.models, m) for m in version.models())
+
+
+def _sound(home: Home, s: Segment) -> bool:
+    if any(file_problem(home.shards, f) is not None for f in s.files()):
+        return False
+    try:
+        OpenSegment.open(home.shards, s)
+    except StoreError:
+        return False
+    return True
