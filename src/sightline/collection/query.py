@@ -9,8 +9,8 @@ words are named in the answer, with how many pictures carry them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,6 +69,10 @@ class Constraint:
     def term(self) -> int:
         """The id of the word."""
         return term_id(self.word)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain values."""
+        return asdict(self)
 
     def __str__(self) -> str:
         many = f"{self.tagged:,} picture{'s' * (self.tagged != 1)}"
