@@ -44,26 +44,28 @@ class Load:
 
     @property
     def refused(self) -> int:
-        """How many were asked to come back."""
+        """Number of requests that were rejected for now."""
         return self.statuses[429] + self.statuses[503]
 
 
 def ask(client: Client, clients: int, seconds: float, *, searches_only: bool = False) -> Load:
-    """Have clients ask for a while."""
+    """Run clients for some seconds."""
     end = time.monotonic() + seconds
-    return asked(client, clients, lambda: time.monotonic() < end, searches_only)
+    return run_clients(client, clients, lambda: time.monotonic() < end, searches_only)
 
 
-def asked(client: Client, clients: int, go_on: Callable[[], bool], searches_only: bool) -> Load:
+def run_clients(
+    client: Client, clients: int, go_on: Callable[[], bool], searches_only: bool
+) -> Load:
     load, lock = Load(), threading.Lock()
 
     def run(who: int) -> None:
-        mine = Asker(client, random.Random(who), searches_only)
+        asker = Asker(client, random.Random(who), searches_only)
         while go_on():
-            mine.ask()
+            asker.ask()
         with lock:
-            load.taken += mine.load.taken
-            load.statuses += mine.load.statuses
+            load.taken += asker.load.taken
+            load.statuses += asker.load.statuses
 
     begun = time.monotonic()
     threads = [threading.Thread(target=run, args=(i,)) for i in range(clients)]

@@ -23,7 +23,7 @@ from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.progress import NoProgress
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 NAME = "cluster"
 ROWS = (
@@ -83,7 +83,7 @@ def _cluster(workers: int) -> Iterator[Compute]:
         yield compute
 
 
-def _indexed(bench: Bench, photos: Path, compute: Compute) -> tuple[Home, float]:
+def _indexed(bench: Bench, photos: Path, compute: Compute) -> tuple[StoreFolder, float]:
     collection = Collection.open(photos, store=bench.fresh("cluster-store"))
     begun = time.perf_counter()
     report = collection.index(features=_FEATURES, compute=compute)
@@ -93,7 +93,7 @@ def _indexed(bench: Bench, photos: Path, compute: Compute) -> tuple[Home, float]
     return collection.home, seconds
 
 
-def _trained(home: Home, compute: Compute | None) -> float:
+def _trained(home: StoreFolder, compute: Compute | None) -> float:
     begun = time.perf_counter()
     train(home, TrainOptions(rankers=_RANKERS, force=True), 0.0, NoProgress(), compute)
     return time.perf_counter() - begun

@@ -37,23 +37,23 @@ def measure(bench: Bench) -> list[Row]:
     quick = bench.sizes.vectors < FULL.vectors
     n_points, n_centers = (10_000, 2_500) if quick else (40_000, 10_000)
     points, new, what = _descriptors(bench, n_points)
-    ours, theirs = codebook(points, n_centers), _flat(points, n_centers)
-    index = _index(theirs)
+    ours, reference = codebook(points, n_centers), _flat(points, n_centers)
+    index = _index(reference)
     parts = np.array_split(new, max(1, len(new) // 77))[:_ROUNDS]
     sides: list[Callable[[], Cost]] = [
         lambda: clocked(lambda: codebook(points, n_centers)),
         lambda: clocked(lambda: _flat(points, n_centers)),
-        lambda: clocked(lambda: [assign(p, theirs) for p in parts]),
+        lambda: clocked(lambda: [assign(p, reference) for p in parts]),
         lambda: clocked(lambda: [index.search(p, 1) for p in parts]),
     ]
     taken = interleaved(bench.sizes.repetitions, sides)
-    mine, flat, nearest, searched = (cpus(c) for c in taken)
-    note = f"{_error(ours, theirs, new)}; {n_centers} centres of {len(points)} blocks of {what}"
+    our_seconds, flat, nearest, searched = (cpus(c) for c in taken)
+    note = f"{_error(ours, reference, new)}; {n_centers} centres of {len(points)} blocks of {what}"
     per_picture = [[1e3 * s / len(parts) for s in side] for side in (nearest, searched)]
     return [
-        compared(ROWS[0], "CPU s", mine, "CPU s faiss, five passes", flat, _GOAL, note),
+        compared(ROWS[0], "CPU s", our_seconds, "CPU s faiss, five passes", flat, _GOAL, note),
         compared(ROWS[1], "CPU ms/77 blocks", per_picture[0], "CPU ms faiss IndexFlatL2",
-                 per_picture[1], note=_same(assign(new, theirs), index.search(new, 1)[1][:, 0])),
+                 per_picture[1], note=_same(assign(new, reference), index.search(new, 1)[1][:, 0])),
     ]  # fmt: skip
 
 

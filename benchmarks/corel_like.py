@@ -35,14 +35,14 @@ def corel_like(seed: int = 0) -> CorelLike:
     rarity = 1 / np.arange(1, WORDS + 1) ** 0.8
     scenes = [_some_words(rng, rarity / rarity.sum()) for _ in range(_SCENES)]
     usual = 1 / np.arange(1, _WORDS_PER_SCENE + 1)
-    own = rng.integers(0, VISTERMS, (WORDS, _OWN))
+    word_visterms = rng.integers(0, VISTERMS, (WORDS, _OWN))
     y = np.zeros((n, WORDS), dtype=np.int8)
     columns = np.empty((n, PER_PICTURE), dtype=np.int32)
     for picture in range(n):
         scene, length = scenes[rng.integers(_SCENES)], rng.choice(_LENGTHS, p=_CHANCES)
         words = rng.choice(scene, length, replace=False, p=usual / usual.sum())
         y[picture, words] = 1
-        hints = own[words][:, rng.integers(0, _OWN, _SHOWN)].ravel()
+        hints = word_visterms[words][:, rng.integers(0, _OWN, _SHOWN)].ravel()
         others = rng.permutation(VISTERMS)[: 2 * PER_PICTURE]
         shown = list(dict.fromkeys([*hints.tolist(), *others.tolist()]))[:PER_PICTURE]
         columns[picture] = np.sort(shown)

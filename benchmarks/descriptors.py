@@ -31,17 +31,17 @@ def measure(bench: Bench) -> list[Row]:
     jpegs = files(bench, _PICTURES if bench.sizes == FULL else 3)
     decoded = [decode(f) for f in jpegs.data]
     greys = [padded_grey(rgb)[2:-2, 2:-2] for rgb in decoded]
-    own = sum(len(keypoints(p).descriptors) for p in decoded) / len(decoded)
-    others = sum(_n_theirs(sift, g) for g in greys) / len(greys)
-    if not 0.3 < own / max(others, 1.0) < 3:
-        raise BenchmarkError(f"Ours finds {own:.0f} keypoints, scikit-image {others:.0f}.")
+    n_ours = sum(len(keypoints(p).descriptors) for p in decoded) / len(decoded)
+    n_reference = sum(_n_theirs(sift, g) for g in greys) / len(greys)
+    if not 0.3 < n_ours / max(n_reference, 1.0) < 3:
+        raise BenchmarkError(f"Ours finds {n_ours:.0f} keypoints, scikit-image {n_reference:.0f}.")
     described: list[Callable[[RGB], object]] = [keypoints, _dense]
     described += [plugins.load("features", name)().describe for name in _WHOLE]
     sides = [_side(decoded, d) for d in described]
     sides.append(_side(greys, lambda g: _n_theirs(sift, g)))
     n = len(decoded)
     taken = [[1e3 * s / n for s in cpus(c)] for c in interleaved(bench.sizes.repetitions, sides)]
-    note = f"{own:.0f} keypoints, {others:.0f} by scikit-image; {jpegs.what}"
+    note = f"{n_ours:.0f} keypoints, {n_reference:.0f} by scikit-image; {jpegs.what}"
     rows = [compared(ROWS[0], "CPU ms", taken[0], "CPU ms scikit-image", taken[-1], _SIFT, note)]
     rows += [alone(r, "CPU ms", t) for r, t in zip(ROWS[1:], taken[1:-1], strict=True)]
     return rows

@@ -30,8 +30,8 @@ from sightline.store.engines.milvus_engine import MilvusEngine
 from sightline.store.engines.milvus_load import load
 from sightline.store.engines.milvus_tables import Tables
 from sightline.store.engines.probing import Probes
-from sightline.store.engines.views import Measure
-from sightline.store.home import Home
+from sightline.store.engines.tables import Measure
+from sightline.store.folder import StoreFolder
 from sightline.store.identity import create_identity
 from sightline.store.segments import MERGED_ROWS
 from sightline.store.snapshot import Snapshot
@@ -56,8 +56,8 @@ Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """What one engine answered: seconds and ids, by filter and query."""
+class Answers:
+    """The answers of one engine: seconds and ids, by filter and query."""
 
     seconds: list[list[float]]
     ids: list[list[Int]]
@@ -73,30 +73,30 @@ def measure(bench: Bench) -> list[Row]:
     wheres = [None, *(np.sort(random.choice(n, n // s, replace=False)) + 1 for s in (2, 100))]
     with home.reader() as reader, _server(bench) as server:
         flat = reader.snapshot
-        built, faiss, said = _faiss(home, flat)
-        loaded, milvus, told = _milvus(home, flat, server)
+        built, faiss, faiss_probes = _faiss(home, flat)
+        loaded, milvus, milvus_probes = _milvus(home, flat, server)
         sides = [_ask([flat, faiss, milvus], queries, w) for w in wheres]
         memory = server.memory()
-    asked = [Asked([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
-             for e in range(3)]  # fmt: skip
-    base, held = asked[0], f"{n} {what}; {len(queries)} queries"
+    answers = [Answers([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
+               for e in range(3)]  # fmt: skip
+    base, held = answers[0], f"{n} {what}; {len(queries)} queries"
     out = [
-        alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_told(base, 4 * n * length)}")
+        alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_summary(base, 4 * n * length)}")
     ]
-    costs = [(built, _size(home.ivf), said), (loaded, memory, told)]
+    costs = [(built, _size(home.ivf), faiss_probes), (loaded, memory, milvus_probes)]
     for i, (seconds, size, probes) in enumerate(costs, 1):
         names = ROWS[4 * i - 3 : 4 * i + 1]
         how = f"{probes.plain} ({probes.filtered} with a filter) of {probes.lists} lists"
-        note = f"built in {seconds:.0f} s; {_told(asked[i], size)}, {how}"
-        out += _rows(names, asked[i], base, note)
+        note = f"built in {seconds:.0f} s; {_summary(answers[i], size)}, {how}"
+        out += _rows(names, answers[i], base, note)
     return out
 
 
-def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row]:
+def _rows(names: Sequence[str], ours: Answers, flat: Answers, note: str) -> list[Row]:
     missed = [1 - np.mean([len(np.intersect1d(a, b)) / max(1, len(b))
-                           for a, b in zip(mine, theirs, strict=True)])
-              for mine, theirs in zip(ours.ids, flat.ids, strict=True)]  # fmt: skip
-    said = [
+                           for a, b in zip(our_ids, flat_ids, strict=True)])
+              for our_ids, flat_ids in zip(ours.ids, flat.ids, strict=True)]  # fmt: skip
+    percentiles = [
         f"p50 {_p(t, 50):.1f}, p99 {_p(t, 99):.1f} ms; the scan {_p(f, 50):.1f} and {_p(f, 99):.1f}"
         for t, f in zip(ours.seconds, flat.seconds, strict=True)
     ]
@@ -104,13 +104,13 @@ def _rows(names: Sequence[str], ours: Asked, flat: Asked, note: str) -> list[Row
         compared(names[0], "ms", _ms(ours.seconds[0]), "ms flat scan", _ms(flat.seconds[0]), _TIME,
                  note),
         alone(names[1], "share", [float(missed[0])], _MISSED, "of the exact 50 best"),
-        alone(names[2], "share", [float(missed[1])], _FILTERED, f"half the rows; {said[1]}"),
-        alone(names[3], "share", [float(missed[2])], _FILTERED, f"a hundredth; {said[2]}"),
+        alone(names[2], "share", [float(missed[1])], _FILTERED, f"half the rows; {percentiles[1]}"),
+        alone(names[3], "share", [float(missed[2])], _FILTERED, f"a hundredth; {percentiles[2]}"),
     ]  # fmt: skip
 
 
-def _told(asked: Asked, size: int) -> str:
-    t = asked.seconds[0]
+def _summary(answers: Answers, size: int) -> str:
+    t = answers.seconds[0]
     speed = f"{len(t) / sum(t):.0f} queries/s"
     return f"p50 {_p(t, 50):.1f}, p99 {_p(t, 99):.1f} ms, {speed}, {size / 1e6:.0f} MB"
 
@@ -127,14 +127,14 @@ def _size(folder: Path) -> int:
     return sum(p.stat().st_size for p in folder.iterdir())
 
 
-def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[Asked]:
+def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[Answers]:
     """Ask all sides in turn, some queries at a time; the first answer of each turn is left out.
 
     What serves has answered just before, while a scan of all rows leaves nothing else in the cache:
     asked query by query in turn, the others would be measured as they never are.
     """
     seconds: list[list[float]] = [[] for _ in sides]
-    found: list[list[Int]] = [[] for _ in sides]
+    ids: list[list[Int]] = [[] for _ in sides]
     for first in range(0, len(queries), _TURN):
         turn = queries[first : first + _TURN]
         for side, snapshot in enumerate(sides):
@@ -143,21 +143,21 @@ def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[
                 top = snapshot.top(DenseQuery(FEATURE, weights, "cosine"), _K, where)
                 if i:
                     seconds[side].append(time.perf_counter() - begun)
-                    found[side].append(top.ids)
+                    ids[side].append(top.ids)
     for snapshot in sides:
         if snapshot.engine is not None and snapshot.engine.notice():
             raise BenchmarkError(f"{snapshot.engine.name}: {snapshot.engine.notice()}")
-    return [Asked([s], [f]) for s, f in zip(seconds, found, strict=True)]
+    return [Answers([s], [f]) for s, f in zip(seconds, ids, strict=True)]
 
 
-def _served(snapshot: Snapshot, home: Home, engine: Engine) -> Snapshot:
+def _served(snapshot: Snapshot, home: StoreFolder, engine: Engine) -> Snapshot:
     other = Snapshot(home.shards, home.versions.read(snapshot.version))
     other.engine = engine
     engine.begin()
     return other
 
 
-def _faiss(home: Home, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
+def _faiss(home: StoreFolder, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
     begun = time.perf_counter()
     (built,) = faiss_files.build(home.ivf, snapshot.published, 1, NoProgress(), _BY)
     seconds = time.perf_counter() - begun
@@ -172,7 +172,7 @@ def _server(bench: Bench) -> MilvusProcess:
 
 
 def _milvus(
-    home: Home, snapshot: Snapshot, server: MilvusProcess
+    home: StoreFolder, snapshot: Snapshot, server: MilvusProcess
 ) -> tuple[float, Snapshot, Probes]:
     store, tables = create_identity(home.folder), Tables(server.uri)
     begun = time.perf_counter()
@@ -201,8 +201,8 @@ def _workload(bench: Bench) -> tuple[Matrix, Matrix, str]:
     return rows, drawn, "Gaussian rows around 2,000 centres"
 
 
-def _store(folder: Path, rows: Matrix) -> Home:
-    home = Home(folder)
+def _store(folder: Path, rows: Matrix) -> StoreFolder:
+    home = StoreFolder(folder)
     with Writer(home, "bench") as writer:
         for first in range(0, len(rows), MERGED_ROWS):
             part = rows[first : first + MERGED_ROWS]

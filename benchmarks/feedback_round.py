@@ -84,12 +84,12 @@ def _missed(bench: Bench, matrix: Matrix) -> tuple[float, str]:
     if real is not None:
         matrix, n = real.repeated(len(matrix)), len(real)
     shortlist = Shortlist(matrix)
-    found = 0
+    n_hits = 0
     for number in range(n):
         w = _learnt(matrix, number) if real is None else real.weights(number)
         scores = matrix @ w.astype(np.float32)
         exact = np.argpartition(-scores, _K)[:_K]
-        found += len(np.intersect1d(exact, shortlist.top(w, _K)[0]))
+        n_hits += len(np.intersect1d(exact, shortlist.top(w, _K)[0]))
     what = "Gaussian rows" if real is None else "rows of Caltech-101 (CEDD) and copies of them"
-    said = f"{n} sessions over {len(matrix)} {what}, {shortlist.n_candidates} candidates"
-    return 1.0 - found / (n * _K), said
+    note = f"{n} sessions over {len(matrix)} {what}, {shortlist.n_candidates} candidates"
+    return 1.0 - n_hits / (n * _K), note

@@ -20,7 +20,7 @@ from benchmarks.stores import DESCRIPTORS, SEED, described
 from sightline.collection import Collection
 from sightline.collection.sessions.session import Session
 from sightline.records import FeatureRows
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 NAME = "feedback-session"
 ROWS = ("feedback-session/p95", "feedback-session/read")
@@ -70,7 +70,7 @@ def _rounds(session: Session, picture: int, fits: Callable[[int, int], bool]) ->
     return taken
 
 
-def _truth(home: Home) -> Callable[[int, int], bool]:
+def _truth(home: StoreFolder) -> Callable[[int, int], bool]:
     """Return what says whether two pictures were drawn around the same centre."""
     rng = np.random.default_rng(SEED)
     centres = {m: rng.random((200, m), dtype=np.float32) for m in DESCRIPTORS}[_LENGTH]
@@ -87,7 +87,7 @@ def _truth(home: Home) -> Callable[[int, int], bool]:
     return lambda query, picture: centre(query) == centre(picture)
 
 
-def _reading(home: Home) -> float:
+def _reading(home: StoreFolder) -> float:
     """Return how long it takes to add up all rows."""
     with home.reader() as reader:
         parts = [s.features[FEATURE] for s in reader.snapshot.segments]

@@ -45,7 +45,7 @@ def measure(bench: Bench) -> list[Row]:
         lambda: _clocked(decoded * _ROUNDS, lambda p: pattern_codes(padded_grey(p))),
         lambda: _clocked(greys, lambda g: local_binary_pattern(g, 8, 2, "nri_uniform")),
     ]
-    ours, theirs = interleaved(bench.sizes.repetitions, sides)
+    ours, reference = interleaved(bench.sizes.repetitions, sides)
     n = len(greys)
     note = f"{equal:.2%} of the codes equal, {apart_from_ties:.2%} apart from ties; {jpegs.what}"
     return [
@@ -54,7 +54,7 @@ def measure(bench: Bench) -> list[Row]:
             "CPU ms",
             [1e3 * s / n / _ROUNDS for s in cpus(ours)],
             "CPU ms scikit-image",
-            [1e3 * s / n for s in cpus(theirs)],
+            [1e3 * s / n for s in cpus(reference)],
             _GOAL,
             note,
         )
@@ -95,12 +95,12 @@ def _ties(padded: RGB) -> RGB:
         moved = grey[RADIUS + dy : RADIUS + dy + height, RADIUS + dx : RADIUS + dx + width]
         return moved - grey[RADIUS : RADIUS + height, RADIUS : RADIUS + width]
 
-    found = np.zeros((height, width), np.uint8)
+    tied_bits = np.zeros((height, width), np.uint8)
     for bit, (dy, dx) in {1: (-1, 1), 3: (-1, -1), 5: (1, -1), 7: (1, 1)}.items():
         straight = 2 * at(dy, dx) + at(2 * dy, 2 * dx)
         beside = at(dy, 2 * dx) + at(2 * dy, dx)
-        found |= ((straight == 0) & (beside == 0)).astype(np.uint8) << np.uint8(bit)
-    return found
+        tied_bits |= ((straight == 0) & (beside == 0)).astype(np.uint8) << np.uint8(bit)
+    return tied_bits
 
 
 def _theirs() -> Any:

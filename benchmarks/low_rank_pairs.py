@@ -49,8 +49,8 @@ def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: CandidateLists) ->
         moved[0] = pairs.learn(A, B, n, 1e-5)
 
     sides = [lambda: clocked(ours)]
-    there = importlib.util.find_spec("lightfm") is not None
-    if there:
+    has_lightfm = importlib.util.find_spec("lightfm") is not None
+    if has_lightfm:
         baseline = _LightFM(k, n, Q, D, lists)
         sides.append(lambda: clocked(baseline.learn))
     taken = [
@@ -59,7 +59,7 @@ def _row(bench: Bench, k: int, n: int, Q: Any, D: Any, lists: CandidateLists) ->
     if moved[0] < _LEAST_UPDATES * n:
         raise BenchmarkError(f"Only {moved[0]:,} of {n:,} pairs moved the factors.")
     note = f"{n:,} pairs, {moved[0] / n:.0%} moved the factors"
-    if not there:
+    if not has_lightfm:
         return alone(name, _UNIT, taken[0], note=f"{note}; lightfm is not installed")
     return compared(name, _UNIT, taken[0], f"{_UNIT}, LightFM BPR", taken[1], goal, note)
 

@@ -20,7 +20,7 @@ from benchmarks.rows import BenchmarkError, Goal, Row, compared
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, Top
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import save_model
 from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import MERGED_ROWS, OpenSegment
@@ -64,7 +64,7 @@ def measure(bench: Bench) -> list[Row]:
 class _Scorer:
     """Gives pictures seeded points; a single word has a score, which nobody asks for."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: StoreFolder) -> None:
         self.model = save_model(home.models, "words", {}, {"terms": np.ones(1, np.int64)})
 
     def scores(self, segment: OpenSegment) -> Scores:
@@ -82,8 +82,8 @@ def _ids(n: int) -> list[NDArray[np.int64]]:
     return [np.arange(f, min(f + MERGED_ROWS, n), dtype=np.int64) + 1 for f in firsts]
 
 
-def _store(folder: Path, n: int) -> tuple[Home, str]:
-    home = Home(folder)
+def _store(folder: Path, n: int) -> tuple[StoreFolder, str]:
+    home = StoreFolder(folder)
     with Writer(home, "bench") as writer:
         for ids in _ids(n):
             batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids))

@@ -114,7 +114,7 @@ def corel(
     from sightline.compute.local import LocalCompute
     from sightline_experiments.cache import ArrayCache
     from sightline_experiments.datasets.corel5k import load_corel5k
-    from sightline_experiments.pamir.methods import _seen
+    from sightline_experiments.pamir.methods import method_inputs
     from sightline_experiments.pamir.pool import Describer
     from sightline_experiments.pamir.protocol import make_splits
 
@@ -124,27 +124,29 @@ def corel(
         pool = Describer(c, compute, ArrayCache(cache), NoProgress()).describe(views)
     discs = np.array([r.picture // 1000 for r in c.development])
     for split in make_splits(c, pool.development, seeds):
-        seen = {}
+        captions = {}
         for view in views:
             if view not in _ALIKE:
-                X, held = _seen(split, {"view": view}).joined()
+                X, held = method_inputs(split, {"view": view}).joined()
                 words = split.train.labels.shape[1]
-                given = (X, split.train_queries, words, held, split.validation_queries)
-                seen[view] = Captions(*given)
+                arguments = (X, split.train_queries, words, held, split.validation_queries)
+                captions[view] = Captions(*arguments)
         rows = [np.asarray(pool.development[v]) for v in _ALIKE]
-        yield seen, _alike(rows, discs, split.train.rows, split.validation.rows)
+        yield captions, _alike(rows, discs, split.train.rows, split.validation.rows)
 
 
 def _alike(views: Sequence[Floats], discs: Any, train: Any, held: Any) -> SimilarityModel:
     from sightline.similarity.pairs import Phi
     from sightline.solvers.picture_triplets import of_classes
 
-    known = tuple(v[train] for v in views)
-    phi = Phi.of(known)
+    train_views = tuple(v[train] for v in views)
+    phi = Phi.of(train_views)
     triplets = of_classes(discs[train], _DIFFERENCES)
-    rows = phi.over(known).differences(triplets.query, triplets.first, triplets.second, triplets.y)
-    asked = tuple(v[held] for v in views)
-    return SimilarityModel(rows, phi(asked, asked), _same_disc(discs[held]))
+    rows = phi.over(train_views).differences(
+        triplets.query, triplets.first, triplets.second, triplets.y
+    )
+    held_views = tuple(v[held] for v in views)
+    return SimilarityModel(rows, phi(held_views, held_views), _same_disc(discs[held]))
 
 
 def _same_disc(discs: Any) -> QuerySet:
@@ -183,8 +185,8 @@ def main(data: Path, picture: Path, results: Path) -> None:
                 print(what, mix, n, f"{np.mean(values):.4f}", flush=True)
     settings: dict[str, Json] = {"triplets": _TRIPLETS, "splits": len(splits)}
     settings["commit"] = facts["commit"]
-    kept = {"experiment": "mixing", "settings": settings, "rows": rows}
-    results.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    figures = {"experiment": "mixing", "settings": settings, "rows": rows}
+    results.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     draw(rows, picture)
 
 
@@ -195,12 +197,12 @@ def draw(rows: Sequence[dict[str, Any]], picture: Path) -> None:
     names = {_VISTERMS: "PAMIR, visterms", _DEEP: "PAMIR, network", _ONLINE: "OPAR-II"}
     lines: dict[str, tuple[list[float], list[float]]] = {}
     for what in names:
-        for mix, said in (("add", "added"), ("mean", "mean")):
-            mine = [r for r in rows if (r["what"], r["mix"]) == (what, mix)]
-            means = [float(np.mean(r["AvgP"])) for r in mine]
+        for mix, label in (("add", "added"), ("mean", "mean")):
+            of_mix = [r for r in rows if (r["what"], r["mix"]) == (what, mix)]
+            means = [float(np.mean(r["AvgP"])) for r in of_mix]
             if (what, mix) != (_ONLINE, "add"):
-                across = [float(r["shards"]) for r in mine]
-                lines[f"{names[what]}, {said}"] = across, [m - means[0] for m in means]
+                across = [float(r["shards"]) for r in of_mix]
+                lines[f"{names[what]}, {label}"] = across, [m - means[0] for m in means]
     title = "Mean AvgP on validation pictures of Corel5K, less that of one learner; five splits"
     draw_lines(picture, lines, title, ("shards", "AvgP gained or lost"))
 

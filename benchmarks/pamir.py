@@ -49,7 +49,7 @@ class Course:
         n, n_held = len(pictures.y), len(pictures.y_held)
         self.X: Any = pictures.X
         self.targets: Targets = from_indicator(pictures.y, n, _MAX_LEN)
-        held = from_indicator(pictures.y_held, n_held, _MAX_LEN, self.targets.known)
+        held = from_indicator(pictures.y_held, n_held, _MAX_LEN, self.targets.vocabulary)
         self.held = ValidationSet(as_rows(pictures.X_held, NAME), held)
 
     def ours(self, seed: int, n: int) -> PAMIR:
@@ -113,13 +113,13 @@ def _loops(folder: Path, course: Course) -> dict[str, Callable[[int, int], Float
     if gcc is None:
         return {}
     folder.mkdir()
-    found = {}
+    loops = {}
     for flag, more in _FLAGS.items():
         library = folder / f"plain{flag}.so"
         flags = ["-O3", "-march=native", *more, "-shared", "-fPIC"]
         subprocess.run([gcc, *flags, "-o", str(library), str(_SOURCE)], check=True)
-        found[f"c{flag}"] = _loop(ctypes.CDLL(str(library)), course)
-    return found
+        loops[f"c{flag}"] = _loop(ctypes.CDLL(str(library)), course)
+    return loops
 
 
 def _loop(library: ctypes.CDLL, course: Course) -> Callable[[int, int], Floats]:
@@ -153,10 +153,10 @@ def _vowpal_wabbit(bench: Bench, course: Course) -> Row:
     _write_pairs(folder / "pairs.txt", course)
     _wabbit(folder, "--kill_cache")
     passes = f"--passes {_PASSES} --holdout_off"
-    ours, theirs, shares = [], [], [0.0]
+    ours, wabbit, shares = [], [], [0.0]
     for seed in range(bench.sizes.repetitions):
         ours.append(clocked(lambda: shares.append(_share_of_updates(course, seed))).cpu)  # noqa: B023
-        theirs.append(clocked(lambda: _wabbit(folder, passes)).cpu)
+        wabbit.append(clocked(lambda: _wabbit(folder, passes)).cpu)
     _wabbit(folder, f"{passes} -p {folder / 'scores.txt'}")
     updates = np.mean(np.loadtxt(folder / "scores.txt") < 1)
     note = (
@@ -164,7 +164,7 @@ def _vowpal_wabbit(bench: Bench, course: Course) -> Row:
         f"{updates:.0%} of Vowpal Wabbit's"
     )
     baseline = "CPU s Vowpal Wabbit -q qp, cached"
-    return compared(ROWS[3], "CPU s", ours, baseline, theirs, _WABBIT, note)
+    return compared(ROWS[3], "CPU s", ours, baseline, wabbit, _WABBIT, note)
 
 
 def _share_of_updates(course: Course, seed: int) -> float:

@@ -19,8 +19,8 @@ from sightline.similarity.frames import Frame
 from sightline_experiments.cache import kept
 from sightline_experiments.datasets.classed import CALTECH, load_classed
 from sightline_experiments.feedback.space import choose_queries
-from sightline_experiments.online.folds import Fold
 from sightline_experiments.online.pool import Describer
+from sightline_experiments.online.protocol import Fold
 
 _JUDGED = 20
 _NOISE = 0.1

@@ -20,7 +20,7 @@ from benchmarks.pictures import SEED, collection
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import command, environment, sightline
 from sightline.errors import SightlineError
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 NAME = "restart-after-kill"
 ROWS = ("restart-after-kill/first-answer", "restart-after-kill/finish")
@@ -75,7 +75,7 @@ def _killed(bench: Bench, root: Path, store: Path, pictures: int, more: float) -
 def _published(store: Path) -> int:
     """Return how many pictures a reader sees."""
     try:
-        with Home(store).reader() as reader:
+        with StoreFolder(store).reader() as reader:
             return len(reader.snapshot.ids())
     except SightlineError:
         return 0  # Nothing is there yet, or only half of it.

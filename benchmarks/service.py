@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.askers import QUERIES, Load, ask, asked, refuse, slow_sockets
+from benchmarks.askers import QUERIES, Load, ask, refuse, run_clients, slow_sockets
 from benchmarks.bench import FULL, Bench
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.stores import taught
@@ -138,12 +138,12 @@ def _one_by_one(client: Client, c: Collection) -> tuple[float, float]:
     over, here = [], []
     for query in QUERIES * 10:
         begun = time.perf_counter()
-        found = client.search(query)
+        served = client.search(query)
         over.append(1e3 * (time.perf_counter() - begun))
         begun = time.perf_counter()
-        own = c.search(query)
+        hits = c.search(query)
         here.append(1e3 * (time.perf_counter() - begun))
-        if [h.id for h in found.hits] != [h.picture for h in own]:
+        if [h.id for h in served.hits] != [h.picture for h in hits]:
             raise BenchmarkError(f"The server and the collection differ on {query!r}.")
     return float(np.median(over)), float(np.median(here))
 
@@ -191,7 +191,7 @@ def _while(client: Client, job: str) -> Load:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    load = asked(client, 1, lambda: not ended.is_set(), True)
+    load = run_clients(client, 1, lambda: not ended.is_set(), True)
     thread.join()
     if client.job(job).state != "done":
         raise BenchmarkError(f"The job ended otherwise: {client.job(job).detail}")

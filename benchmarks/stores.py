@@ -15,7 +15,7 @@ from sightline.contracts import Json
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Batch, FeatureRows, Tags
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.segments import MERGED_ROWS
 from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words.term_ids import term_id
@@ -33,7 +33,7 @@ _VOWELS = (*"aeiou", "ai")
 Vectors = NDArray[np.float32]
 
 
-def vectors(bench: Bench) -> Home:
+def vectors(bench: Bench) -> StoreFolder:
     """Return a store with seeded Gaussian rows of 128 numbers and nothing else."""
     n = bench.sizes.vectors
     return bench.once(f"vectors-{n}", lambda folder: _vectors(folder, n))
@@ -47,8 +47,8 @@ def blocks(n: int) -> Iterator[tuple[int, Vectors]]:
         yield first + 1, rng.standard_normal((count, LENGTH), dtype=np.float32)
 
 
-def _vectors(folder: Path, n: int) -> Home:
-    home = Home(folder)
+def _vectors(folder: Path, n: int) -> StoreFolder:
+    home = StoreFolder(folder)
     with Writer(home, "bench") as writer:
         for first, rows in blocks(n):
             ids = np.arange(first, first + len(rows), dtype=np.int64)
@@ -62,17 +62,17 @@ def _vectors(folder: Path, n: int) -> Home:
 def vocabulary(n: int) -> tuple[str, ...]:
     """Return n words that can be spoken, the most frequent first."""
     rng = np.random.default_rng(SEED)
-    found: dict[str, None] = {}
-    while len(found) < n:
+    words: dict[str, None] = {}
+    while len(words) < n:
         syllables = rng.integers(2, 5)
         word = "".join(
             str(rng.choice(_ONSETS)) + str(rng.choice(_VOWELS)) for _ in range(syllables)
         )
-        found[word] = None
-    return tuple(found)
+        words[word] = None
+    return tuple(words)
 
 
-def worded(bench: Bench, n: int) -> tuple[Path, Home]:
+def worded(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
     """Return a folder of n empty files and its store: about 8 words each, by Zipf's law.
 
     A search looks whether its hits are still there, so the files exist; nobody reads them.
@@ -81,8 +81,8 @@ def worded(bench: Bench, n: int) -> tuple[Path, Home]:
     return bench.once(f"worded-{n}", lambda folder: _worded(folder, n, words))
 
 
-def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, Home]:
-    root, home = folder / "pictures", Home(folder / "store")
+def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, StoreFolder]:
+    root, home = folder / "pictures", StoreFolder(folder / "store")
     share = 1.0 / np.arange(1, len(words) + 1)
     rng = np.random.default_rng(SEED)
     with Writer(home, "bench") as writer:
@@ -122,13 +122,13 @@ def _publish(
     writer.publish(change, finished=False)
 
 
-def described(bench: Bench, n: int) -> tuple[Path, Home]:
+def described(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
     """Return a folder of n empty files and its store: five descriptors each, around 200 centres."""
     return bench.once(f"described-{n}", lambda folder: _described(folder, n))
 
 
-def _described(folder: Path, n: int) -> tuple[Path, Home]:
-    root, home = folder / "pictures", Home(folder / "store")
+def _described(folder: Path, n: int) -> tuple[Path, StoreFolder]:
+    root, home = folder / "pictures", StoreFolder(folder / "store")
     rng = np.random.default_rng(SEED)
     centres = {m: rng.random((200, m), dtype=np.float32) for m in DESCRIPTORS}
     with Writer(home, "bench") as writer:
@@ -166,13 +166,13 @@ def _terms(label: str) -> tuple[int, ...]:
     return tuple(term_id(t) for t in caption_terms(Tags("txt", tags=(label,))))
 
 
-def planted(bench: Bench, n: int) -> Home:
+def planted(bench: Bench, n: int) -> StoreFolder:
     """Return a store of n pictures in 40 clusters, two words each, with rows of 64 numbers."""
     return bench.once(f"planted-{n}", lambda folder: _planted(folder, n))
 
 
-def _planted(folder: Path, n: int) -> Home:
-    home, rng = Home(folder), np.random.default_rng(SEED)
+def _planted(folder: Path, n: int) -> StoreFolder:
+    home, rng = StoreFolder(folder), np.random.default_rng(SEED)
     centres = rng.standard_normal((40, 64), dtype=np.float32)
     terms = [term_id(f"cluster{k}") for k in range(40)] + [term_id(f"ten{k}") for k in range(4)]
     with Writer(home, "bench") as writer:
@@ -186,13 +186,13 @@ def _planted(folder: Path, n: int) -> Home:
     return home
 
 
-def taught(bench: Bench, n: int) -> tuple[Path, Home]:
+def taught(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
     """Return a folder of n empty files and its store: 40 clusters with words, rows, and a model."""
     return bench.once(f"taught-{n}", lambda folder: _taught(folder, n))
 
 
-def _taught(folder: Path, n: int) -> tuple[Path, Home]:
-    root, home = folder / "pictures", Home(folder / "store")
+def _taught(folder: Path, n: int) -> tuple[Path, StoreFolder]:
+    root, home = folder / "pictures", StoreFolder(folder / "store")
     rng = np.random.default_rng(SEED)
     centres = rng.standard_normal((40, 64), dtype=np.float32)
     with Writer(home, "bench") as writer:
@@ -212,7 +212,7 @@ def _taught(folder: Path, n: int) -> tuple[Path, Home]:
     return root, home
 
 
-def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, Home]:
+def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, StoreFolder]:
     """Return a folder of n empty files and a store to look at: 40 clusters, each of one colour.
 
     All pictures carry the word `any`, three of four the word of their cluster, and each has a
@@ -222,8 +222,8 @@ def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, Home]:
     return bench.once(name, lambda folder: _pictured(folder, n, taught))
 
 
-def _pictured(folder: Path, n: int, taught: bool) -> tuple[Path, Home]:
-    root, home = folder / "pictures", Home(folder / "store")
+def _pictured(folder: Path, n: int, taught: bool) -> tuple[Path, StoreFolder]:
+    root, home = folder / "pictures", StoreFolder(folder / "store")
     rng = np.random.default_rng(SEED)
     centres = rng.standard_normal((40, 64), dtype=np.float32)
     small = [_thumbnail(rng) for _ in range(40)]

@@ -21,7 +21,7 @@ from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.progress import NoProgress
 from sightline.records import Batch, Top, WordQuery
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import save_model
 from sightline.store.scores import Scores
 from sightline.store.segments import MERGED_ROWS, OpenSegment
@@ -73,7 +73,7 @@ def measure(bench: Bench) -> list[Row]:
 class _Scorer:
     """Gives pictures seeded numbers like those of a model that multiplies probabilities."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: StoreFolder) -> None:
         terms = np.arange(1, _SCORED + 1, dtype=np.int64)
         self.model = save_model(home.models, "words", {}, {"terms": terms})
         self.terms = terms
@@ -84,8 +84,8 @@ class _Scorer:
         return Scores(self.model, self.terms, -np.logaddexp(np.float32(0.0), 3.0 - x))
 
 
-def _store(folder: Path, n: int) -> Home:
-    home = Home(folder)
+def _store(folder: Path, n: int) -> StoreFolder:
+    home = StoreFolder(folder)
     rng = np.random.default_rng(4_711)
     with Writer(home, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):

@@ -1,7 +1,7 @@
-"""What tests share: those that use a server follow each other, and it runs only while they do.
+"""Servers and folders that tests share; tests that use a server run one after the other.
 
-A cluster or an engine that nobody asks takes a tenth of a core all the same, and what is learnt for
-many tests would be learnt by every process of the run.
+A server runs only as long as tests use it, since an idle cluster or engine still takes a tenth of a
+core. A folder that many tests need is built by one process of the run.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Protocol
 
 import pytest
 
-# Fixtures by which files of tests are put together, in the order in which they run. Each process of
-# a run begins with an equal share of all tests, in their order, and takes from the end of another's
-# when it has done its own; so the share of each process begins with one group.
+# Fixtures by which test files are grouped, in the order in which they run. Each process of a run
+# begins with an equal share of all tests, in order, and steals from the end of another's share when
+# its own is done; so the share of each process begins with one group.
 _GROUPS = (("one_cluster",), ("milvus", "tagged", "served"), ("browser",))
-_SOON = 60
-# What takes long comes early, so that little is left to wait for at the end.
+_LOOKAHEAD = 60
+# Slow tests come early, so that no process waits long for another at the end.
 _EARLY = (
     "testing",
     "reproduce",
@@ -35,7 +35,7 @@ _EARLY = (
 
 
 class Server(Protocol):
-    """Something that can be started again after it was stopped."""
+    """A server that can be started again after it was stopped."""
 
     def start(self) -> object: ...
 
@@ -47,20 +47,20 @@ _stopped: set[str] = set()
 
 
 def share(fixture: str, server: Server) -> None:
-    """Have a server of a fixture stopped while no test uses it."""
+    """Stop the server of a fixture while no test uses it."""
     _servers[fixture] = server
     _stopped.discard(fixture)
 
 
 def unshare(fixture: str) -> None:
-    """Leave it to its fixture again, running or not."""
+    """Return control of a server to its fixture, running or not."""
     _servers.pop(fixture)
 
 
 def built_once(name: str, build: Callable[[Path], object]) -> Path:
-    """Return a folder that the first process of the run which needs it builds; others wait.
+    """Return a folder, built by the first process of the run that needs it; others wait.
 
-    Tests copy what they change.
+    Tests must copy it before they change anything.
     """
     folder = Path(tempfile.gettempdir(), name)
     complete = folder / "complete"
@@ -75,14 +75,14 @@ def built_once(name: str, build: Callable[[Path], object]) -> Path:
 
 
 def start_used(item: pytest.Item) -> None:
-    """Start what a test uses and was stopped."""
+    """Start the stopped servers that a test uses."""
     for fixture in _stopped & _used(item) & set(_servers):
         _servers[fixture].start()
         _stopped.discard(fixture)
 
 
 def stop_unused(following: Sequence[pytest.Item]) -> None:
-    """Stop what none of the tests that follow uses."""
+    """Stop the servers that none of the following tests uses."""
     used = {fixture for item in following for fixture in _used(item)}
     for fixture in set(_servers) - _stopped - used:
         _servers[fixture].stop()
@@ -90,15 +90,15 @@ def stop_unused(following: Sequence[pytest.Item]) -> None:
 
 
 def following(item: pytest.Item | None) -> list[pytest.Item]:
-    """Return a test and those soon after it: files that use a server have other tests as well."""
+    """Return a test and the next ones: files that use a server have other tests as well."""
     if item is None or not _servers:
         return []
     at = item.session.items.index(item)
-    return item.session.items[at : at + _SOON]
+    return item.session.items[at : at + _LOOKAHEAD]
 
 
 def ordered(items: Sequence[pytest.Item], processes: int = 2) -> list[pytest.Item]:
-    """Return tests so that those that share something follow each other, file by file.
+    """Return the tests in an order in which those that share a server follow each other.
 
     With fewer processes than groups, the last share begins with all groups that are left.
     """
@@ -112,12 +112,12 @@ def ordered(items: Sequence[pytest.Item], processes: int = 2) -> list[pytest.Ite
             using = [f for f in _using(fixture, files) if f not in placed]
             shares[min(n, len(shares) - 1)] += using
             placed.update(using)
-    rest = sorted((f for f in files if f not in placed), key=_lateness)
+    rest = sorted((f for f in files if f not in placed), key=_rank)
     heads = [[i for f in share for i in files[f]] for share in shares]
-    return _filled(heads, [files[f] for f in rest], len(items))
+    return _deal(heads, [files[f] for f in rest], len(items))
 
 
-def _filled(
+def _deal(
     heads: Sequence[Sequence[pytest.Item]], rest: Sequence[Sequence[pytest.Item]], n: int
 ) -> list[pytest.Item]:
     """Deal files to shares in turn, cut so that each of equal size begins with its own head."""
@@ -139,9 +139,9 @@ def _filled(
     return [*out, *spare]
 
 
-def _lateness(file: str) -> int:
-    found = (i for i, d in enumerate(_EARLY) if file.startswith(f"tests/{d}/"))
-    return next(found, len(_EARLY))
+def _rank(file: str) -> int:
+    ranks = (i for i, d in enumerate(_EARLY) if file.startswith(f"tests/{d}/"))
+    return next(ranks, len(_EARLY))
 
 
 def _using(fixture: str, files: dict[str, list[pytest.Item]]) -> list[str]:

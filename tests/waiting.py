@@ -1,4 +1,4 @@
-"""Waiting in tests: for what happens, never for a time; one limit keeps them from hanging."""
+"""Waiting in tests: for events, never for a time; one limit keeps tests from hanging."""
 
 from __future__ import annotations
 
@@ -13,49 +13,50 @@ from typing import Any
 from sightline.compute.process import WorkerProcess
 from sightline.testing.watchdog import ended
 
-# Seconds after which a test gives up on what must happen. No test checks how long anything takes.
-LIMIT = 600.0
-LATE = WorkerProcess.seconds_left
-# What is looked at again, where nothing tells of a change, is looked at after so many seconds.
-_LOOK = 0.01
+# Seconds after which a test gives up on what must happen. No test checks how
+# long anything takes. A lower limit shows failures of the page sooner.
+LIMIT = float(os.environ.get("SIGHTLINE_TEST_LIMIT", "600"))
+REAL_SECONDS_LEFT = WorkerProcess.seconds_left
+# Seconds between two polls of a state that notifies nobody when it changes.
+_POLL = 0.01
 
 
-def until(true: Callable[..., object], what: str = "it") -> None:
-    """Wait until something is so; for what tells nobody when it changes."""
+def until(condition: Callable[..., object], what: str = "the condition") -> None:
+    """Poll until a condition is true."""
     end = monotonic() + LIMIT
-    while not true():
-        assert monotonic() < end, f"{what} never came to pass"
-        threading.Event().wait(_LOOK)
+    while not condition():
+        assert monotonic() < end, f"{what} never became true"
+        threading.Event().wait(_POLL)
 
 
 def until_ended(*pids: int) -> None:
-    """Wait until processes have ended, as the kernel tells."""
+    """Wait until processes have ended, as the kernel reports it."""
     for pid in pids:
         assert ended(pid, int(LIMIT * 1000)), f"the process {pid} never ended"
 
 
 def alive(pid: int) -> bool:
-    """Say whether a process runs; one that has ended and that nobody asked about does not."""
+    """Return whether a process runs; one that ended and was not waited for does not."""
     return not ended(pid, 0)
 
 
 def joined(*threads: threading.Thread) -> bool:
-    """Wait until threads have ended; say whether they have."""
+    """Wait until threads have ended; return whether they have."""
     for thread in threads:
         thread.join(LIMIT)
     return not any(t.is_alive() for t in threads)
 
 
-def closing(thread: Callable[..., object]) -> threading.Thread:
-    """Return a thread that has begun, and keeps no process from ending."""
-    begun = threading.Thread(target=thread, daemon=True)
-    begun.start()
-    return begun
+def start_daemon(work: Callable[..., object]) -> threading.Thread:
+    """Start a daemon thread, which does not keep the process from ending."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
 
 
 @contextmanager
-def ends() -> Iterator[None]:
-    """Fail where a block would run for ever."""
+def must_end() -> Iterator[None]:
+    """Fail if a block does not end."""
 
     def late(number: int, frame: Any) -> None:
         raise AssertionError("it never ends")
@@ -69,16 +70,16 @@ def ends() -> Iterator[None]:
         signal(SIGALRM, before)
 
 
-def time_only_what_hangs(monkeypatch: Any) -> None:
-    """Have the clock of workers run for jobs that are made to hang, and for no other.
+def time_only_hanging_jobs(monkeypatch: Any) -> None:
+    """Apply the time limit of workers only to jobs that hang on purpose.
 
-    However slow the machine is, no honest job is then blamed for it.
+    However slow the machine is, no other job then exceeds its limit.
     """
 
     def late(self: WorkerProcess, limit: float) -> float:
         args = self.under_way[0].job.args if self.under_way else {}
         named = os.path.basename(str(args.get("path", "")))
         hangs = "hang" in (args.get("do"), args.get("then")) or named.startswith("hang")
-        return LATE(self, limit) if hangs or not self.ready else limit
+        return REAL_SECONDS_LEFT(self, limit) if hangs or not self.ready else limit
 
     monkeypatch.setattr(WorkerProcess, "seconds_left", late)

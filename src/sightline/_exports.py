@@ -1,8 +1,8 @@
 """Public names of a package that are imported when they are first used (PEP 562).
 
-A package lists its names three times, each for another reader: imports under `TYPE_CHECKING` for
-type checkers and editors, `__all__` for people, and the modules for `lazy`. A test holds the three
-together. Nothing is imported before it is asked for, so that `sightline --help` needs no numpy and
+A package lists its names three times, for different readers: imports under `TYPE_CHECKING` for type
+checkers and editors, `__all__` for people, and the modules for `lazy`. A test checks that the three
+agree. Nothing is imported before it is used, so that `sightline --help` needs no numpy and
 `sightline search` neither numba nor scikit-learn.
 """
 

@@ -1,7 +1,7 @@
-"""numba's `njit`, for which a full disk is no reason to fail.
+"""numba's `njit`, which does not fail if its cache cannot be written.
 
-Kernels are compiled once and kept on the disk for the next process. Where they cannot be kept, for
-want of space or of a place, they are compiled again by every process, which takes seconds.
+Kernels are compiled once and cached on the disk for the next process. If they cannot be, for lack
+of space or of a writable folder, every process compiles them again, which takes seconds.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def njit(**options: Any) -> Callable[[F], F]:
-    """Return what compiles a function, as `numba.njit` does with the same options."""
+    """Return a decorator that compiles a function, as `numba.njit` with the same options."""
 
-    def compiled(function: F) -> F:
+    def decorator(function: F) -> F:
         try:
-            found: Any = numba.njit(**options)(function)
+            dispatcher: Any = numba.njit(**options)(function)
         except RuntimeError as e:
             if "no locator available" not in str(e):
                 raise
-            found = numba.njit(**{**options, "cache": False})(function)
-        # Where the compiler is switched off there is only the function itself.
-        cache = getattr(found, "_cache", None)
+            dispatcher = numba.njit(**{**options, "cache": False})(function)
+        # With the compiler disabled this is the function itself, which has no cache.
+        cache = getattr(dispatcher, "_cache", None)
         if isinstance(cache, FunctionCache):
-            _keep_if_possible(cache)
-        kernel: F = found
+            _ignore_write_errors(cache)
+        kernel: F = dispatcher
         return kernel
 
-    return compiled
+    return decorator
 
 
-def _keep_if_possible(cache: Any) -> None:
+def _ignore_write_errors(cache: Any) -> None:
     save = cache.save_overload
 
     def save_overload(signature: Any, data: Any) -> None:

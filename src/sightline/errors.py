@@ -3,10 +3,10 @@
 SightlineError                exit 1
 ├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
 │   ├── QueryError                     a query that cannot be read
-│   ├── NoModel                        no words model has been trained yet
+│   ├── NoModel                        there is no word model yet
 │   ├── NotFittedError                 an estimator is used before fit; also a ValueError
 │   ├── NoSpace                        the model has no space shared by words and pictures
-│   └── NoRegions                      no regions model has been trained yet
+│   └── NoRegions                      there is no region model yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
 ├── CollectionError           exit 1   the folder is missing or not ready
 │   ├── NoCollection          exit 2   no collection was named or found, or it is not indexed yet
@@ -52,7 +52,7 @@ class QueryError(UsageError):
 
 
 class NoModel(UsageError):
-    """No words model has been trained yet."""
+    """There is no word model yet."""
 
 
 class NoSpace(UsageError):

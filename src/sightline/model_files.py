@@ -1,7 +1,7 @@
 """Fitted estimators in files: arrays as safetensors, all else as JSON in the file's header.
 
-Neither can run code, so that a file that somebody sent can be read safely. A file is written aside
-and renamed into place: a reader sees the old model or the new one, never a part.
+Neither can run code, so a file from elsewhere is safe to read. A file is written under a temporary
+name and renamed: a reader sees the old model or the new one, never a part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT, VERSION = "sightline-estimator", 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
-    """What a file holds.
+    """The content of a model file.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class ModelFile:
     parameters : dict
         The estimator's parameters by name.
     attributes : dict
-        Learnt attributes that are not arrays, by name.
+        Fitted attributes that are not arrays, by name.
     arrays : dict of ndarray
-        What `to_arrays` gave.
+        The arrays that `to_arrays` returned.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class ModelFile:
 
 
 def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
-    """Write a model; a file of that name is replaced once all is on the disk."""
+    """Write a model; an existing file is replaced once the new one is on the disk."""
     import numpy as np
     from safetensors.numpy import save_file
 
@@ -60,7 +60,7 @@ def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
     handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     try:
-        # Whatever their order in memory: safetensors takes the bytes as they lie there.
+        # safetensors writes the bytes as they are in memory, whatever the order of the array.
         arrays = {name: np.asarray(a, order="C") for name, a in model.arrays.items()}
         save_file(arrays, aside, {"sightline": json.dumps(header, sort_keys=True)})
         with open(aside, "rb") as written:
@@ -117,7 +117,7 @@ def _header(metadata: Mapping[str, str] | None, path: str | os.PathLike[str]) ->
 
 
 def _plain(name: str, value: Any, owner: str) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value that JSON can represent."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     try:

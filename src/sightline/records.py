@@ -258,12 +258,12 @@ class Hit:
         Best first. That of an exact match is above 1; that of a prediction is the probability that
         the picture fits.
     match : str
-        "exact" if the picture carries every word of the query, "predicted" if a model found it,
-        "partial" if it carries some of the words, "similar" if it was compared with pictures.
+        "exact" if the picture is tagged with every word of the query, "predicted" if a model ranked
+        it, "partial" if it is tagged with some of the words, "similar" if the query was a picture.
     root : bytes
         The folder of the collection.
     learned : bool
-        Whether a model took part in the score.
+        Whether a model contributed to the score.
     """
 
     picture: int
@@ -280,10 +280,10 @@ class Hit:
 
     @property
     def file(self) -> Path:
-        """Where the picture lies."""
+        """The path of the picture's file."""
         return Path(os.fsdecode(os.path.join(self.root, self.path)))
 
     @property
     def tagged(self) -> bool:
-        """Whether the picture carries every word of the query."""
+        """Whether the picture is tagged with every word of the query."""
         return self.match == "exact"

@@ -101,6 +101,10 @@ class Origin:
     value: Value
     origin: str
 
+    def to_dict(self) -> dict[str, Value]:
+        """Return the setting as JSON."""
+        return {"name": self.name, "value": self.value, "origin": self.origin}
+
 
 _RANGES: dict[str, tuple[float, float]] = {
     "workers": (0, 256),
@@ -137,14 +141,14 @@ def load(
     [('workers', 'SIGHTLINE_WORKERS'), ('top', 'flag')]
     """
     env = os.environ if environment is None else environment
-    _refuse_unknown(flags or {}, "A flag")
-    places = [(user_config(env), _file(user_config(env)))]
+    _check_names(flags or {}, "A flag")
+    files = [(user_config(env), _file(user_config(env)))]
     if store is not None:
-        places.insert(0, (store / "config.toml", _file(store / "config.toml")))
+        files.insert(0, (store / "config.toml", _file(store / "config.toml")))
     values: dict[str, Value] = {}
     origins = []
     for f in fields(Settings):
-        value, origin = _one(f.name, flags or {}, env, places)
+        value, origin = _one(f.name, flags or {}, env, files)
         default: Value = f.default  # type: ignore[assignment]
         values[f.name] = default if value is None else _typed(f.name, value, default, origin)
         origins.append(Origin(f.name, values[f.name], origin))
@@ -155,14 +159,14 @@ def _one(
     name: str,
     flags: Mapping[str, Value | None],
     env: Mapping[str, str],
-    places: list[tuple[Path, dict[str, object]]],
+    files: list[tuple[Path, dict[str, object]]],
 ) -> tuple[object, str]:
     if flags.get(name) is not None:
         return flags[name], "flag"
     variable = f"SIGHTLINE_{name.upper()}"
     if variable in env:
         return env[variable], variable
-    for path, table in places:
+    for path, table in files:
         if name in table:
             return table[name], str(path)
     return None, "default"
@@ -174,16 +178,16 @@ def _file(path: Path) -> dict[str, object]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as e:
-        raise UsageError(f"{path} cannot be read as TOML: {e}. Mend or remove it.") from e
-    _refuse_unknown(table, str(path))
+        raise UsageError(f"{path} cannot be read as TOML: {e}. Correct or remove it.") from e
+    _check_names(table, str(path))
     return table
 
 
-def _refuse_unknown(names: Iterable[str], where: str) -> None:
-    known = {f.name for f in fields(Settings)}
+def _check_names(names: Iterable[str], where: str) -> None:
+    settings = {f.name for f in fields(Settings)}
     for name in names:
-        if name not in known:
-            raise UsageError(f"{where} has an unknown setting {name!r}. Known: {sorted(known)}.")
+        if name not in settings:
+            raise UsageError(f"{where} has an unknown setting {name!r}. Known: {sorted(settings)}.")
 
 
 def remember(store: Path, values: Mapping[str, Value]) -> None:
@@ -194,13 +198,15 @@ def remember(store: Path, values: Mapping[str, Value]) -> None:
         text = str(value).lower() if isinstance(value, bool) else json.dumps(value)
         lines = [line for line in lines if line.split("=")[0].strip() != name]
         lines.append(f"{name} = {text}")
-    aside = path.with_name("config.toml.part")
+    temporary = path.with_name("config.toml.part")
     # Only the owner may read the store, whatever the umask.
     with contextlib.suppress(FileNotFoundError):
-        aside.unlink()
-    with open(aside, "x", encoding="utf-8", opener=lambda p, how: os.open(p, how, 0o600)) as file:
+        temporary.unlink()
+    with open(
+        temporary, "x", encoding="utf-8", opener=lambda p, how: os.open(p, how, 0o600)
+    ) as file:
         file.write("\n".join(lines) + "\n")
-    os.replace(aside, path)
+    os.replace(temporary, path)
 
 
 def _typed(name: str, value: object, default: Value, origin: str) -> Value:

@@ -1,7 +1,7 @@
-"""Checks of what estimators are given, with the messages that scikit-learn's users know.
+"""Checks of the input of estimators, with the messages that users of scikit-learn know.
 
-Every estimator brings its input into the form its loops read; the checks before that are here.
-None copies an array that already has the right type, and whether numbers are finite is one pass.
+Every estimator converts its input for its own loops; these checks come before. None copies an array
+that already has the right type, and finite numbers are checked in one pass.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Classes = NDArray[Any]
 
 
 def dense_table(X: Any, dtype: DTypeLike, name: str = "X") -> NDArray[Any]:
-    """Return a table of real numbers, rows side by side; without a copy where it is one already.
+    """Return a C-contiguous matrix of real numbers; without a copy if X already is one.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        What the estimator was given.
+        Input of the estimator.
     dtype : dtype
-        Type of the numbers. Those beyond its range become infinite, which `check_finite` refuses.
+        Type of the numbers. Those beyond its range become infinite, which `check_finite` rejects.
     name : str, default="X"
         What an error calls the table.
 
@@ -70,7 +70,7 @@ def check_shape(
     min_samples: int = 0,
     name: str = "X",
 ) -> None:
-    """Raise an error unless a table has enough rows, a column, and as many columns as fit saw.
+    """Raise an error unless a matrix has enough rows, a column, and as many columns as in `fit`.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def check_shape(
     owner : str
         The estimator that an error names.
     n_features : int, optional
-        Columns that the estimator was fitted with.
+        Number of columns that the estimator was fitted with.
     min_samples : int, default=0
-        The fewest rows.
+        Minimum number of rows.
     name : str, default="X"
         What an error calls the table.
 
@@ -105,7 +105,7 @@ def check_shape(
 
 
 def check_finite(values: NDArray[Any], owner: str, name: str = "X") -> None:
-    """Raise an error if some number is NaN or infinite.
+    """Raise an error if any number is NaN or infinite.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def check_labels(y: Any, classes: Classes) -> None:
 
 
 def as_indicator(y: Any, owner: str, classes: Classes | None = None) -> tuple[Any, Classes]:
-    """Return targets as a table with a column for each word, and what the columns are called.
+    """Return targets as a table with a column for each word, and the label of each column.
 
     Parameters
     ----------
@@ -199,15 +199,15 @@ def as_indicator(y: Any, owner: str, classes: Classes | None = None) -> tuple[An
             f"Unknown label type: y of {owner} must be a table of samples and words, or one label "
             f"for each sample. Got numbers such as {labels[labels != np.floor(labels)][0]}."
         )
-    known = np.unique(labels) if classes is None else classes
-    return _one_word_each(labels, known), known
+    columns = np.unique(labels) if classes is None else classes
+    return _one_hot(labels, columns), columns
 
 
-def _one_word_each(labels: NDArray[Any], known: Classes) -> Any:
+def _one_hot(labels: NDArray[Any], classes: Classes) -> Any:
     from scipy.sparse import csr_array
 
-    column = {label: at for at, label in enumerate(known.tolist())}
+    column = {label: at for at, label in enumerate(classes.tolist())}
     word = np.array([column.get(label, -1) for label in labels.tolist()], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(word >= 0)])
     parts = (np.ones(start[-1], np.int8), word[word >= 0], start)
-    return csr_array(parts, shape=(len(labels), len(known)))
+    return csr_array(parts, shape=(len(labels), len(classes)))

@@ -231,7 +231,7 @@ def test_words_without_a_machine_are_passed_over(fused: ConceptSVM) -> None:
     scores = np.random.default_rng(0).normal(size=(9, 5)).astype(np.float32)
     assert np.array_equal(fused.fuse(scores, [1, 4]), fused.fuse(scores, [1]))
     for nothing in ([4], []):
-        with pytest.raises(DataError, match="knows none of the words"):
+        with pytest.raises(DataError, match="has a machine for none of these words"):
             fused.fuse(scores, nothing)
     with pytest.raises(DataError, match=r"from 0 to 4. Got 5"):
         fused.fuse(scores, [5])

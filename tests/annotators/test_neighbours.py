@@ -56,7 +56,7 @@ def plain_scores(
         else:
             far = [[t[j] for t in tables] for j in near]
             pi = naive.by_distance(far, model.theta_.tolist())
-        x = naive.heard(near, pi, Y)
+        x = naive.word_evidence(near, pi, Y)
         curves = zip(x, model.curve_.slope, model.curve_.offset, strict=True)
         out.append([naive.probability(v, a, b, model.sigmoid) for v, a, b in curves])
     return np.asarray(np.log(np.array(out)))

@@ -109,9 +109,9 @@ def test_what_neighbours_say_is_that_of_plain_loops() -> None:
     some, Y = left_out()
     pi = np.random.default_rng(1).dirichlet(np.ones(6), size=len(some.own))
     words = np.array([5, 0])
-    x, y = some.heard(pi, words)
+    x, y = some.word_evidence(pi, words)
     for i in range(len(x)):
-        expected = naive.heard(some.nearest[i].tolist(), pi[i].tolist(), Y[:, words])
+        expected = naive.word_evidence(some.nearest[i].tolist(), pi[i].tolist(), Y[:, words])
         assert x[i] == pytest.approx(expected)
     assert np.array_equal(y, Y[some.own][:, words] > 0)
 
@@ -245,7 +245,7 @@ def test_curves_lift_rare_words() -> None:
 def test_many_pictures_are_learnt_from_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = problem(200)
     everything = Neighbours(K=20).fit(X, Y)
-    monkeypatch.setattr(module, "_LEARNT_FROM", 100)
+    monkeypatch.setattr(module, "_MOST_PICTURES", 100)
     some = Neighbours(K=20).fit(X, Y)
     assert some.leave_one_out_.shape == (200, 5)
     assert some.theta_[0] != everything.theta_[0]

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from sightline.annotators._plsa_fast import fold_in, half_step
 from sightline.annotators.plsa import PLSA, _cells, _normalise
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 from tests.naive import media as naive
 from tests.naive.media import Table, problem
 
@@ -250,7 +250,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_ones() -> None:
 
 
 def test_progress_is_told() -> None:
-    told = Told()
+    told = RecordedProgress()
     PLSA(n_aspects=3, n_iter=4, tol=0).fit(*problem(), progress=told)
     assert told.all()[1:] == (8, 8, True)
 

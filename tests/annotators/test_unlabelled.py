@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sightline.annotators.ridge import KernelRidge
-from sightline.annotators.unlabelled import MOST_PASSED_OVER, fit_without, likely_positive
+from sightline.annotators.unlabelled import MOST_LEFT_OUT, fit_without, likely_positive
 from sightline.errors import ParameterError
 from sightline.measures.ranking import average_precision
 
@@ -36,7 +36,7 @@ def test_at_most_a_fifth_is_passed_over_and_nothing_that_is_labelled(
     found = likely_positive(scores, Y, unlabelled)
     assert not found[~unlabelled].any()
     assert not found[:, 1].any()  # No picture carries the second word, so none looks like it.
-    assert found[:, 0].sum() <= MOST_PASSED_OVER * unlabelled[:, 0].sum()
+    assert found[:, 0].sum() <= MOST_LEFT_OUT * unlabelled[:, 0].sum()
     own = scores[:positives, 0].min()
     assert (scores[found[:, 0], 0] >= own).all()
 

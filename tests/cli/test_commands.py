@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from sightline.cli import VERBS, main
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Writer
 from tests.factories.photos import make_photo, make_photos
 
@@ -71,7 +71,7 @@ def test_search_prints_score_and_path(indexed: Shell) -> None:
     ran = indexed("search", "tree snow")
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert ran.code == 0 and ran.err == ""
-    assert lines[0] == ["2.0000", str(indexed.photos / "000.jpg"), "carried"]
+    assert lines[0] == ["2.0000", str(indexed.photos / "000.jpg"), "exact"]
     scores = [float(line[0]) for line in lines]
     assert scores == sorted(scores, reverse=True) and 0 < min(scores) < 1 < max(scores)
 
@@ -107,7 +107,7 @@ def test_names_that_are_not_text_come_out_whole(shell: Shell) -> None:
 def test_unknown_words_and_empty_answers_are_explained(indexed: Shell) -> None:
     ran = indexed("search", "sno")
     assert ran.code == 0 and ran.out == ""
-    assert "No picture carries 'sno'. Near it: snow." in ran.err
+    assert "No picture has the word 'sno'. Did you mean: snow?" in ran.err
     assert "No picture fits." in indexed("search", "+tree +dog").err
 
 
@@ -163,7 +163,7 @@ def test_nothing_indexed_yet(shell: Shell) -> None:
 
 
 def test_busy_names_the_holder_and_exits_75(indexed: Shell) -> None:
-    with Writer(Home(indexed.store), "index"):
+    with Writer(StoreFolder(indexed.store), "index"):
         ran = indexed("index")
     assert ran.code == 75 and f"process {os.getpid()}" in ran.err
 

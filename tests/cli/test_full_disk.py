@@ -13,7 +13,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.store.events import NewEvent
-from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
+from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged_event, small_disk
 
 READS: list[list[str]] = [
     [],
@@ -62,7 +62,7 @@ def moved(taught: Collection, disk: SmallDisk) -> Collection:
     shutil.copytree(taught.home.folder, disk.folder / "store")
     c = Collection.open(taught.root, store=disk.folder / "store", workers=1)
     begun = NewEvent("session-started", None, {"query": "red", "like": []}, "lasting")
-    judge_and_die(c.home, [begun, judged(4), judged(5)])
+    judge_and_die(c.home, [begun, judged_event(4), judged_event(5)])
     return c
 
 

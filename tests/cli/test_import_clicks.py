@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import Shell
-from tests.factories.click_logs import asked, event, lines
+from tests.factories.click_logs import ubi_event, ubi_query, write_lines
 from tests.factories.photos import make_photos
 
 
@@ -22,10 +22,10 @@ def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
 
 def log(tmp_path: Path) -> str:
     records = [
-        asked("1", "winter", ["000.jpg", "x.jpg", "004.jpg"]), event("1", "004.jpg", 3),
-        asked("2", "?", ["000.jpg"]), event("2", "000.jpg", 1, "hover"),
+        ubi_query("1", "winter", ["000.jpg", "x.jpg", "004.jpg"]), ubi_event("1", "004.jpg", 3),
+        ubi_query("2", "?", ["000.jpg"]), ubi_event("2", "000.jpg", 1, "hover"),
     ]  # fmt: skip
-    path = Path(lines(tmp_path / "log.ndjson", records))
+    path = Path(write_lines(tmp_path / "log.ndjson", records))
     path.write_text(path.read_text() + "{cut\n")
     return str(path)
 
@@ -58,9 +58,9 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_lists_that_were_known_with_fewer_clicks_are_counted(shell: Shell, tmp_path: Path) -> None:
-    records = [asked("1", "sea", ["000.jpg", "004.jpg"]), event("1", "000.jpg")]
-    shell("import", "clicks", lines(tmp_path / "first", records))
-    more = lines(tmp_path / "more", [*records, event("1", "004.jpg")])
+    records = [ubi_query("1", "sea", ["000.jpg", "004.jpg"]), ubi_event("1", "000.jpg")]
+    shell("import", "clicks", write_lines(tmp_path / "first", records))
+    more = write_lines(tmp_path / "more", [*records, ubi_event("1", "004.jpg")])
     said = "new, 1 were known with fewer clicks, 0 were known as they are"
     assert f"0 lists would be {said}" in shell("import", "clicks", more, "--dry-run").out
     ran = shell("import", "clicks", more).out
@@ -69,8 +69,8 @@ def test_lists_that_were_known_with_fewer_clicks_are_counted(shell: Shell, tmp_p
 
 
 def test_only_sessions_that_were_given_lists_are_named(shell: Shell, tmp_path: Path) -> None:
-    queries = lines(tmp_path / "queries", [asked("1", "sea", ["000.jpg"])])
-    events = lines(tmp_path / "events", [event("1", "000.jpg")])
+    queries = write_lines(tmp_path / "queries", [ubi_query("1", "sea", ["000.jpg"])])
+    events = write_lines(tmp_path / "events", [ubi_event("1", "000.jpg")])
     ran = shell("import", "clicks", queries, events).out
     (named,) = re.findall(r"clicks-\w+", ran)
     assert f"session {named}. To learn" in ran and f"{named}\t" in shell("sessions").out
@@ -95,7 +95,7 @@ def test_wrong_use_is_one_line(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int,
     said: str,
 ) -> None:  # fmt: skip
-    lines(tmp_path / "log", [asked("1", "sea", ["000.jpg"]), event("1", "000.jpg")])
+    write_lines(tmp_path / "log", [ubi_query("1", "sea", ["000.jpg"]), ubi_event("1", "000.jpg")])
     monkeypatch.chdir(tmp_path)
     ran = shell("import", "clicks", *arguments)
     assert ran.code == code and said in ran.err

@@ -14,7 +14,7 @@ from sightline.cli.dialogue.terminal import drawn, way_to_show
 from sightline.collection import Collection
 from sightline.errors import UsageError
 from tests.cli.test_commands import Shell
-from tests.factories.judging_collections import judged_collection, kind_of, slipped
+from tests.factories.judging_collections import judge_with_label_noise, judged_collection, kind_of
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_answers_are_learnt_from_round_by_round(
     assert second["blend"]["before"] is not None and second["blend"]["share"] <= 1
     judged = {h["picture"]: h["judged"] for h in second["hits"]}
     assert judged[first["hits"][0]["picture"]] is True
-    assert "undid the judgement of 0" in ran.err and "the ranking as it was" in ran.err
+    assert "undid the judgement of 0" in ran.err and "the untrained order" in ran.err
     assert f"session {first['session']}: 3 fit, 2 do not" in ran.err
 
 
@@ -131,7 +131,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
 ) -> None:
     c = Collection.open(shell.photos, store=shell.store)
     with c.judge(pictures=1) as session:
-        unfit = slipped(session)
+        unfit = judge_with_label_noise(session)
     # It is insisted on, taken back, and insisted on again; then a new picture is asked about.
     say(monkeypatch, "n", "u", "n", "3 n", "")
     ran = shell("judge", "--resume", session.id, "-t", "3", "--json", way)
@@ -162,7 +162,7 @@ def test_a_session_is_listed_saved_and_reverted(
 ) -> None:
     say(monkeypatch, "1-4 y", "save my find", "5 n", "q")
     ran = shell("judge", "--query", "word2", "-t", "5")
-    assert ran.code == 0 and "4 pictures carry 'my find' now" in ran.err
+    assert ran.code == 0 and "4 pictures with the word 'my find' now" in ran.err
     found = shell("search", '"my find"', "--json")
     hits = json.loads(found.out)["hits"]
     assert len(hits) == 4 and all(kind_of(h["picture"]) == 2 for h in hits)

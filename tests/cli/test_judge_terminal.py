@@ -77,7 +77,7 @@ def test_a_dialogue_on_a_terminal(c: Collection) -> None:
     assert "'maybe' is no answer" in person.says("maybe")
     assert person.says("y").startswith("2 ")
     assert person.says("u").split("\n") == [f"undid the judgement of {name}", first[3]]
-    assert "the ranking as it was" in person.says("why 1")
+    assert "the untrained order" in person.says("why 1")
     assert "There are hits 1 to 3. Got 7." in person.says("7 n")
     # Rounds are told apart by an empty line, and the others that were asked for come.
     others = person.says("")

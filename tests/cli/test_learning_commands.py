@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sightline.compute.describing import load_feature
+from sightline.compute.features import load_feature
 from sightline.measures.runs import read_qrels, read_run
 from tests.cli.test_commands import Shell
 from tests.factories.photos import paint_some_with_words
@@ -154,7 +154,7 @@ def test_state_and_doctor_tell_what_was_learnt(shell: Shell) -> None:
     assert "3 numbers" in line and "102 pictures" in line and "used by the model" in line
     said = json.loads(shell("doctor", "--features", "--json").out)
     assert {f["name"] for f in said} >= {"mean-colour", "visterms", "deep"}
-    assert "learnt" in shell("doctor").out
+    assert "word model" in shell("doctor").out
 
 
 def test_a_missing_extra_is_named_with_its_remedy(

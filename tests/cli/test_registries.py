@@ -19,7 +19,7 @@ from sightline.cli.export import export
 from sightline.cli.index import index
 from sightline.cli.train import train
 from sightline.collection.models.registry import RANKERS as SPECS
-from sightline.compute.describing import feature_class, is_fitted, load_feature
+from sightline.compute.features import feature_class, is_fitted, load_feature
 from sightline.errors import SightlineError
 from sightline.registry import BY_DEFAULT, EXPORT_FORMATS, FEATURE_SETS, FEATURES, IF_NAMED, RANKERS
 from sightline.web.app import build

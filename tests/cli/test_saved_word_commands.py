@@ -47,7 +47,7 @@ def test_judge_save_train_and_search(shell: Shell, monkeypatch: pytest.MonkeyPat
     answers = "".join(f"{i} y\n" for i in fit) + "".join(f"{i} n\n" for i in unfit)
     monkeypatch.setattr("sys.stdin", io.StringIO(answers + "q\n"))
     ran = shell(*judge, "--save-as", "scarlet")
-    assert ran.code == 0 and "3 pictures carry 'scarlet' now" in ran.err
+    assert ran.code == 0 and "3 pictures with the word 'scarlet' now" in ran.err
     ran = shell("train")
     assert ran.code == 0, ran.err
     assert "Saved word: 'scarlet' is on 3 pictures" in ran.out

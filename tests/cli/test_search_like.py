@@ -38,6 +38,6 @@ def test_what_goes_not_together_is_said(shell: Shell, tmp_path: Path) -> None:
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no picture")
     said = shell("search", "cold", "--like", str(broken))
-    assert said.code != 0 and "broken.png cannot be compared" in said.err
+    assert said.code != 0 and "broken.png cannot be read" in said.err
     assert shell("search", "cold", "--like", "1", "--why").code == 2
     assert shell("search", "--like", "1").code == 2

@@ -66,7 +66,7 @@ def test_json_has_them_as_values(shell: Shell) -> None:
 def test_why_and_runs_of_many_queries_name_them_too(shell: Shell) -> None:
     ran = shell("search", "red bathes", "--untagged", "-t", "1", "--why")
     assert "not learned: bathes (on 1 picture)" in ran.err
-    assert "bathes  0  not learned, so it does not count (not carried)" in ran.out
+    assert "bathes  0  not learned, so it does not count (not tagged)" in ran.out
     assert "drew " in ran.err
     ran = shell("search", "red bathes", "--trec")
     assert "'red bathes': not learned: bathes (on 1 picture)" in ran.err and ran.out

@@ -54,8 +54,10 @@ def test_words_stand_below_each_hit_and_the_parts_are_drawn(trained: Shell, here
     lines = ran.out.splitlines()
     assert [x for x in lines if not x.startswith("\t")] == plain
     assert [x.split()[0] for x in lines if x.startswith("\t")] == ["red", "warm"] * 4
-    assert "carried (" in lines[1] and "likely by the picture alone" in lines[1]
-    assert "look: " in ran.err and "drew why.png: 4 of 4 hits in" in ran.err and "s each" in ran.err
+    assert "tagged (" in lines[1] and "likely by the picture alone" in lines[1]
+    assert (
+        "explain: " in ran.err and "drew why.png: 4 of 4 hits in" in ran.err and "s each" in ran.err
+    )
     width, height = size_of(here / "why.png")
     assert width > 900
     assert trained("search", "red warm", "-t", "1", "--why").code == 0
@@ -126,10 +128,10 @@ def test_without_a_model_the_words_are_explained_alone(shell: Shell, here: Path)
     assert ran.code == 0 and not list(here.iterdir())
     assert ran.out.splitlines()[1].startswith("\tred ")
     assert ran.err.strip() == (
-        "No heat map: nothing was learnt yet, so only words count. Run: sightline train."
+        "No heat map: there is no word model yet, so only tags count. Run: sightline train."
     )
     ran = shell("search", "zzz", "--why")
-    assert ran.code == 0 and "No picture carries 'zzz'" in ran.err
+    assert ran.code == 0 and "No picture has the word 'zzz'" in ran.err
 
 
 def test_a_picture_that_cannot_be_read_is_named(trained: Shell, here: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_picture_outside_is_read_by_limited_workers(shell: Shell, tmp_path: Pa
         (("similar",), 2, "Missing argument"),
         (("similar", "nowhere.png"), 1, "There is no picture nowhere.png"),
         (("similar", "4711"), 1, "There is no picture 4711"),
-        (("similar", "down/001.png", "--not", "down/001.png"), 2, "both wanted and unwanted"),
+        (("similar", "down/001.png", "--not", "down/001.png"), 2, "both a positive and a negative"),
         (("similar", "down/001.png", "--why", "--csv"), 2, "--why explains hits"),
         (("search", "./across/000.png", "--why"), 2, "sightline similar PICTURE --why"),
         (
@@ -138,7 +138,7 @@ def test_mistakes_get_one_line_and_a_code(
 def test_a_broken_picture_is_named(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 nothing")
     ran = shell("similar", str(tmp_path / "broken.jpg"))
-    assert ran.code == 1 and "broken.jpg cannot be compared" in ran.err
+    assert ran.code == 1 and "broken.jpg cannot be read" in ran.err
     assert "Traceback" not in ran.err
 
 

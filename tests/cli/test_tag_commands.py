@@ -72,7 +72,7 @@ def test_a_review_reads_answers_and_says_what_came_of_them(
     ran = subprocess.run(command, input=answers, capture_output=True, check=True)
     lines = [line.split("\t")[2] for line in ran.stdout.decode().splitlines()]
     assert lines == [f"+{asked[i]['word']}" for i in (0, 1, 2, 1, 2, 3)]
-    assert b"2 answered; 1 pictures carry other words now" in ran.stderr
+    assert b"2 answered; the words of 1 picture changed" in ran.stderr
     left = json.loads(shell("tag", "--untagged", "--json").out)
     # The picture of the yes carries a word now, so it is none of those without words.
     assert left["judged"] == 1 and left["pictures"] == UNTAGGED - 1

@@ -188,7 +188,7 @@ def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("topics", "zyxwvut"), "The word 'zyxwvut' was not learnt."),
+        (("topics", "zyxwvut"), "The word model has not learned 'zyxwvut'."),
         (("topics", "--dimension", "99"), "There are dimensions from 0 to"),
         (("topics", "--sheet", "a.png"), "name it: --dimension 0"),
         (("topics", "-t", "0"), "at least 1"),
@@ -210,11 +210,11 @@ def test_texts_of_unknown_words_and_empty_ones_are_refused(trained: Shell, tmp_p
     for text in ("zyxwvut qwpoeiru", "", "  \n"):
         article.write_text(text)
         ran = trained("search", "--text-file", str(article))
-        assert ran.code == 2 and "none was learnt" in ran.err
+        assert ran.code == 2 and "has learned none of the" in ran.err
 
 
 def test_models_without_a_shared_space_say_so(shell: Shell, tmp_path: Path) -> None:
-    assert "No words have been learnt here yet" in shell("describe", "1").err
+    assert "There is no word model yet" in shell("describe", "1").err
     assert shell("train", "--ranker", "ridge").code == 0
     for arguments in (
         ("topics",),

@@ -20,7 +20,7 @@ from sightline.store.catalogue import KnownPicture
 from sightline.testing.faults import FAULTY_READ_TASK
 from tests.factories.picture_files import bad, good, huge_png, odd_but_good, zoo
 from tests.factories.worker_tasks import READ_LYING, let_workers_import
-from tests.waiting import LIMIT, time_only_what_hangs
+from tests.waiting import LIMIT, time_only_hanging_jobs
 
 READ_TASK = "sightline.collection.index.batches.READ_TASK"
 
@@ -96,7 +96,7 @@ def test_exactly_the_planted_faults_are_named(
 ) -> None:
     """60 good pictures and 12 that crash, exit, hang or eat memory, with one worker and two."""
     monkeypatch.setattr(READ_TASK, FAULTY_READ_TASK)
-    time_only_what_hangs(monkeypatch)
+    time_only_hanging_jobs(monkeypatch)
     photos = tmp_path / "photos"
     photos.mkdir()
     for i in range(60):

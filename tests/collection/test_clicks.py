@@ -20,12 +20,19 @@ from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
 from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
 from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Judging
-from tests.factories.click_logs import asked, event, interaction, lines, ranking
-from tests.factories.clicked_stores import ROOT, eight_pictures, kept, revert, said_by, take
+from tests.factories.click_logs import interaction, ranking, ubi_event, ubi_query, write_lines
+from tests.factories.clicked_stores import (
+    ROOT,
+    eight_pictures,
+    import_logs,
+    impressions_of,
+    labels_from_clicks,
+    revert,
+)
 from tests.factories.planted_stores import clusters, plant
 
 # What the gate thinks of a new word is not what these tests are about.
@@ -33,75 +40,83 @@ QUICK = TrainOptions(rankers=("ridge",), force=True)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     return eight_pictures(tmp_path)
 
 
 def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     first = [ranking("r", "tree", ["0000.jpg", "0001.jpg"]), interaction("r", "0001.jpg")]
-    path = lines(tmp_path / "log", first)
-    assert take(home, path, dry_run=True).added == 1 and not kept(home)
-    report = take(home, path)
+    path = write_lines(tmp_path / "log", first)
+    assert import_logs(home, path, dry_run=True).added == 1 and not impressions_of(home)
+    report = import_logs(home, path)
     assert report.added == 1 and report.formats == ("Metarank",)
-    assert take(home, path).added == take(home, path, dry_run=True).added == 0
-    copy = lines(tmp_path / "copy", first)
-    assert take(home, copy).sessions == report.sessions and len(kept(home)) == 1
+    assert import_logs(home, path).added == import_logs(home, path, dry_run=True).added == 0
+    copy = write_lines(tmp_path / "copy", first)
+    assert import_logs(home, copy).sessions == report.sessions and len(impressions_of(home)) == 1
     longer = [*first, ranking("s", "sea", ["0003.jpg"]), interaction("s", "0003.jpg")]
-    more = take(home, lines(tmp_path / "longer", longer))
+    more = import_logs(home, write_lines(tmp_path / "longer", longer))
     assert more.added == 1 and more.sessions != report.sessions
-    assert [x.query for x in kept(home)] == ["tree", "sea"]
+    assert [x.query for x in impressions_of(home)] == ["tree", "sea"]
 
 
 def test_each_file_is_a_session_that_can_be_reverted_and_taken_in_again(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
-    a = lines(tmp_path / "a", [asked("1", "tree", ["0000.jpg"])])
-    b = lines(tmp_path / "b", [event("1", "0000.jpg"), asked("2", "sea", ["0003.jpg"])])
-    report = take(home, a, b)
-    assert {x.query: x.session for x in kept(home)} == dict(
+    a = write_lines(tmp_path / "a", [ubi_query("1", "tree", ["0000.jpg"])])
+    b = write_lines(
+        tmp_path / "b", [ubi_event("1", "0000.jpg"), ubi_query("2", "sea", ["0003.jpg"])]
+    )
+    report = import_logs(home, a, b)
+    assert {x.query: x.session for x in impressions_of(home)} == dict(
         zip(("tree", "sea"), report.sessions, strict=True)
     )
     revert(home, report.sessions[0])
-    assert [x.query for x in kept(home)] == ["sea"]
-    again = take(home, a, b)
+    assert [x.query for x in impressions_of(home)] == ["sea"]
+    again = import_logs(home, a, b)
     assert again.added == 1 and again.sessions == (report.sessions[0] + "-2", report.sessions[1])
-    assert take(home, a, b).added == 0
+    assert import_logs(home, a, b).added == 0
     revert(home, again.sessions[0])
-    assert take(home, a, b).sessions[0].endswith("-3") and len(kept(home)) == 2
+    assert import_logs(home, a, b).sessions[0].endswith("-3") and len(impressions_of(home)) == 2
 
 
-def test_purging_a_picture_removes_the_lists_it_stood_in(home: Home, tmp_path: Path) -> None:
+def test_purging_a_picture_removes_the_lists_it_stood_in(home: StoreFolder, tmp_path: Path) -> None:
     records = [
-        asked("1", "tree", ["0000.jpg", "0001.jpg"]), event("1", "0001.jpg"),
-        asked("2", "sea", ["0003.jpg"]),
+        ubi_query("1", "tree", ["0000.jpg", "0001.jpg"]), ubi_event("1", "0001.jpg"),
+        ubi_query("2", "sea", ["0003.jpg"]),
     ]  # fmt: skip
-    take(home, lines(tmp_path / "log", records))
+    import_logs(home, write_lines(tmp_path / "log", records))
     purge(home, [1], [])
-    assert [x.query for x in kept(home)] == ["sea"]
-    assert not said_by(home).judgements
+    assert [x.query for x in impressions_of(home)] == ["sea"]
+    assert not labels_from_clicks(home).judgements
 
 
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([asked("1", "sea", ["no.jpg"]), event("1", "no.jpg")], "no picture's: no.jpg"),
-        ([asked("1", "?!", ["0000.jpg"]), event("1", "0000.jpg")], "1 times: query without words"),
-        ([asked("1", "sea", ["0000.jpg", "x"]), event("1", "x")], "none has a click on a picture"),
-        ([event("1", "0000.jpg")], "cannot be learned from"),
+        ([ubi_query("1", "sea", ["no.jpg"]), ubi_event("1", "no.jpg")], "no picture's: no.jpg"),
+        (
+            [ubi_query("1", "?!", ["0000.jpg"]), ubi_event("1", "0000.jpg")],
+            "1 times: query without words",
+        ),
+        (
+            [ubi_query("1", "sea", ["0000.jpg", "x"]), ubi_event("1", "x")],
+            "none has a click on a picture",
+        ),
+        ([ubi_event("1", "0000.jpg")], "cannot be learned from"),
     ],
 )
 def test_a_log_that_teaches_nothing_here_is_refused(
-    home: Home, tmp_path: Path, records: list[dict[str, object]], said: str
+    home: StoreFolder, tmp_path: Path, records: list[dict[str, object]], said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
-        take(home, lines(tmp_path / "log", records))
-    assert not kept(home)
+        import_logs(home, write_lines(tmp_path / "log", records))
+    assert not impressions_of(home)
 
 
 def test_what_is_stopped_keeps_what_was_written_and_goes_on(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stops(NoProgress):
         def start(self, what: str, total: int | None) -> None:
@@ -112,28 +127,30 @@ def test_what_is_stopped_keeps_what_was_written_and_goes_on(
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(log_import, "_BATCH", 2)
-    records = [r for i in range(5) for r in (asked(f"{i}", "sea", ["4"]), event(f"{i}", "4"))]
-    path = lines(tmp_path / "log", records)
+    records = [
+        r for i in range(5) for r in (ubi_query(f"{i}", "sea", ["4"]), ubi_event(f"{i}", "4"))
+    ]
+    path = write_lines(tmp_path / "log", records)
     with pytest.raises(Interrupted, match="2 of 5 lists are kept"):
         import_clicks(home, ROOT, [path], None, False, Stops())
-    assert len(kept(home)) == 2
-    assert take(home, path).added == 3 and len(kept(home)) == 5
+    assert len(impressions_of(home)) == 2
+    assert import_logs(home, path).added == 3 and len(impressions_of(home)) == 5
 
 
-def test_eta_is_estimated_or_given(home: Home, tmp_path: Path) -> None:
+def test_eta_is_estimated_or_given(home: StoreFolder, tmp_path: Path) -> None:
     records = []
     for i in range(400):
         order = ["0000.jpg", "0001.jpg"][:: 1 if i % 2 else -1]
         # The second place gets half of the clicks of the first, whichever picture is there.
-        records += [asked(str(i), "tree", order), event(str(i), order[i % 6 >= 4])]
-    path = lines(tmp_path / "log", records)
-    report = take(home, path, dry_run=True)
+        records += [ubi_query(str(i), "tree", order), ubi_event(str(i), order[i % 6 >= 4])]
+    path = write_lines(tmp_path / "log", records)
+    report = import_logs(home, path, dry_run=True)
     assert report.bias.how == "swaps" and report.bias.eta == pytest.approx(1.0, abs=0.05)
-    assert take(home, path, eta=0.25).bias.how == "given"
-    assert {x.eta for x in kept(home)} == {0.25}
+    assert import_logs(home, path, eta=0.25).bias.how == "given"
+    assert {x.eta for x in impressions_of(home)} == {0.25}
     for wrong in (-1.0, 3.5, float("nan")):
         with pytest.raises(ParameterError, match="'eta' parameter of import clicks"):
-            take(home, path, eta=wrong)
+            import_logs(home, path, eta=wrong)
 
 
 def a_list(
@@ -143,7 +160,7 @@ def a_list(
     return ClickedList(query, pictures, ranks, frozenset(clicked), 1.0, session, 1)
 
 
-def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
+def test_clicked_pictures_fit_and_others_keep_their_words(home: StoreFolder) -> None:
     lists = [*[a_list("red", [3])] * 5, *[a_list("red", [])] * 5, a_list("red", [1])]
     with home.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
@@ -154,7 +171,7 @@ def test_clicked_pictures_fit_and_others_keep_their_words(home: Home) -> None:
     assert (found.lists, found.imports, found.capped) == (11, 1, 0)
 
 
-def test_one_click_on_each_picture_proves_nothing(home: Home) -> None:
+def test_one_click_on_each_picture_proves_nothing(home: StoreFolder) -> None:
     lists = [a_list("red", [p], (1, 2, 3, 4)) for p in (1, 2, 3, 4)]
     with home.reader() as reader:
         assert not from_clicks(lists, reader.snapshot).judgements
@@ -177,20 +194,20 @@ def test_position_bias_is_taken_out_of_what_train_learns(
     path = tmp_path / "log"
     records = []
     for i, (pictures, clicked) in enumerate(lists):
-        records.append(asked(str(i), "gold", pictures))
-        records += [event(str(i), p) for p in clicked]
-    lines(path, records)
+        records.append(ubi_query(str(i), "gold", pictures))
+        records += [ubi_event(str(i), p) for p in clicked]
+    write_lines(path, records)
     right = {}
     for eta in (None, 0.0):
-        report = take(home, str(path), eta=eta)
-        named = {j.picture for j in said_by(home).judgements}
+        report = import_logs(home, str(path), eta=eta)
+        named = {j.picture for j in labels_from_clicks(home).judgements}
         right[eta] = len([p for p in named if p > 10]) - len([p for p in named if p <= 10])
         record_property(f"eta {report.bias.eta:.2f}", f"right less wrong: {right[eta]}")
         revert(home, report.sessions[0])
     assert right[None] >= 8 and right[0.0] <= 2
 
 
-def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Home) -> None:
+def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: StoreFolder) -> None:
     lists = [a_list("red barn", [2]), a_list("barn red", [2]), a_list("red barn", [99], (99,))]
     with home.reader() as reader:
         (only,) = from_clicks(lists, reader.snapshot).judgements
@@ -199,7 +216,7 @@ def test_words_in_any_order_are_one_query_and_dead_pictures_say_nothing(home: Ho
 
 
 def test_one_import_moves_no_more_than_its_share(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "_FEW", 3)
     hostile = [a_list(f"word{q}", [p], (p,), "bad") for q in range(4) for p in range(1, 9)] * 9
@@ -212,7 +229,7 @@ def test_one_import_moves_no_more_than_its_share(
 
 
 def test_a_word_goes_to_no_more_pictures_than_carry_it(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "_FEW", 2)
     monkeypatch.setattr(labels, "_SHARE_OF_CARRIED", 10.0)
@@ -223,7 +240,7 @@ def test_a_word_goes_to_no_more_pictures_than_carry_it(
     assert sorted(j.picture for j in found.judgements) == [1, 2, 3, 4, 5, 6] and found.capped == 2
 
 
-def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
+def test_many_lists_of_one_import_count_as_twenty(home: StoreFolder) -> None:
     """A thousand lists against a picture in one import do not outweigh all that others say."""
     lists = [a_list("gold", [], (1,), "bad")] * 1000 + [a_list("gold", [1], (1,), "good")] * 20
     with home.reader() as reader:
@@ -231,9 +248,9 @@ def test_many_lists_of_one_import_count_as_twenty(home: Home) -> None:
     assert only.relevance == pytest.approx((20 - 20**0.5) / 41)
 
 
-def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> None:
-    twice = [r for k in "12" for r in (asked(k, "gold", ["7"]), event(k, "7"))]
-    take(home, lines(tmp_path / "log", twice))
+def test_what_somebody_said_has_the_last_word(home: StoreFolder, tmp_path: Path) -> None:
+    twice = [r for k in "12" for r in (ubi_query(k, "gold", ["7"]), ubi_event(k, "7"))]
+    import_logs(home, write_lines(tmp_path / "log", twice))
     with Judging(home) as judging:
         body = {"query": "gold", "relevance": 0.0, "source": "feedback"}
         judging.append([NewEvent("judged", 7, body)])  # type: ignore[arg-type]
@@ -242,11 +259,11 @@ def test_what_somebody_said_has_the_last_word(home: Home, tmp_path: Path) -> Non
     assert [(j.picture, j.relevance > 0) for j in both] == [(7, True), (7, False)]
 
 
-def learn(home: Home) -> TrainReport:
+def learn(home: StoreFolder) -> TrainReport:
     return train(home, QUICK, 0.0, NoProgress())
 
 
-def sha(home: Home) -> str:
+def sha(home: StoreFolder) -> str:
     with home.reader() as reader:
         model = arrays_file(home.models, reader.snapshot.model)
     return hashlib.sha256(model.read_bytes()).hexdigest()
@@ -257,8 +274,8 @@ def clicked_cluster(tmp_path: Path, n: int, n_words: int) -> str:
     records = []
     for i in range(0, 2 * n, n_words):
         shown = [f"{i % n + k:04d}.jpg" for k in (1, 2, 0, 3)]
-        records += [asked(str(i), "novel", shown), event(str(i), shown[2], 3)]
-    return lines(tmp_path / "log", records)
+        records += [ubi_query(str(i), "novel", shown), ubi_event(str(i), shown[2], 3)]
+    return write_lines(tmp_path / "log", records)
 
 
 def test_a_word_known_from_clicks_alone_is_learnt_and_forgotten_without_a_trace(
@@ -269,7 +286,7 @@ def test_a_word_known_from_clicks_alone_is_learnt_and_forgotten_without_a_trace(
     before = learn(home)
     assert before.clicks == FromClicks()
     bytes_before = sha(home)
-    report = take(home, clicked_cluster(tmp_path, 200, 10))
+    report = import_logs(home, clicked_cluster(tmp_path, 200, 10))
     assert not is_trained(home)
     after = learn(home)
     assert len(after.clicks.judgements) == 20 and after.words == before.words + 1
@@ -291,8 +308,8 @@ def test_the_verb_of_a_collection(tmp_path: Path) -> None:
     photos = make_photos(tmp_path / "photos", 4)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
     c.index()
-    records = [asked("1", "tree", ["000.jpg", "001.jpg"]), event("1", "001.jpg", 2)]
-    path = lines(tmp_path / "log", records)
+    records = [ubi_query("1", "tree", ["000.jpg", "001.jpg"]), ubi_event("1", "001.jpg", 2)]
+    path = write_lines(tmp_path / "log", records)
     report = c.clicks.import_logs(path)
     assert report.added == 1 and report.pairs == 1 and report.files == (path,)
     assert c.clicks.import_logs(path, eta=0.5, dry_run=True).added == 0

@@ -10,65 +10,74 @@ import pytest
 
 from sightline.collection.clicks.labels import known_judgements
 from sightline.store.events import EventLog
-from sightline.store.home import Home
-from tests.factories.click_logs import asked, event, lines
-from tests.factories.clicked_stores import eight_pictures, kept, revert, said_by, take
+from sightline.store.folder import StoreFolder
+from tests.factories.click_logs import ubi_event, ubi_query, write_lines
+from tests.factories.clicked_stores import (
+    eight_pictures,
+    import_logs,
+    impressions_of,
+    labels_from_clicks,
+    revert,
+)
 from tests.factories.planted_stores import plant
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     return eight_pictures(tmp_path)
 
 
 def exports(tmp_path: Path) -> list[str]:
     """Return a log as it was exported on four days; on the last, clicks of old are left out."""
-    shown = [asked("1", "gold", ["7", "8", "6"]), asked("2", "gold", ["8", "7"])]
+    shown = [ubi_query("1", "gold", ["7", "8", "6"]), ubi_query("2", "gold", ["8", "7"])]
     days = [[("1", "7")], [("1", "7"), ("2", "7")], [("1", "7"), ("2", "7"), ("1", "8")]]
     return [
-        lines(tmp_path / f"day{i}", [*shown, *(event(*c) for c in clicks)])
+        write_lines(tmp_path / f"day{i}", [*shown, *(ubi_event(*c) for c in clicks)])
         for i, clicks in enumerate([*days, [("1", "6")]])
     ]
 
 
 def test_a_log_exported_again_adds_its_new_clicks_and_no_list_twice(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     days = exports(tmp_path)
-    did = [(r.added, r.grown) for r in (take(home, day) for day in days)]
+    did = [(r.added, r.grown) for r in (import_logs(home, day) for day in days)]
     assert did == [(2, 0), (0, 1), (0, 1), (0, 1)]
-    assert {x.pictures: x.clicked for x in kept(home)} == {(7, 8, 6): {7, 8, 6}, (8, 7): {7}}
-    assert len(kept(home)) == 2 and said_by(home).lists == 2
+    assert {x.pictures: x.clicked for x in impressions_of(home)} == {
+        (7, 8, 6): {7, 8, 6},
+        (8, 7): {7},
+    }
+    assert len(impressions_of(home)) == 2 and labels_from_clicks(home).lists == 2
     for day in days:
-        again = take(home, day)
+        again = import_logs(home, day)
         assert (again.added, again.grown, again.written) == (0, 0, ())
 
 
-def learnt(home: Home) -> list[tuple[str, int, float]]:
+def learnt(home: StoreFolder) -> list[tuple[str, int, float]]:
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         both, _ = known_judgements(log, reader.snapshot)
     return [(j.query, j.picture, j.relevance) for j in both]
 
 
-def test_new_clicks_on_known_lists_reach_what_is_learnt(home: Home, tmp_path: Path) -> None:
+def test_new_clicks_on_known_lists_reach_what_is_learnt(home: StoreFolder, tmp_path: Path) -> None:
     """Two clicks on a picture in two lists say that it fits; one does not."""
     first, second, *_ = exports(tmp_path)
-    take(home, first)
+    import_logs(home, first)
     assert not learnt(home)
-    take(home, second)
+    import_logs(home, second)
     assert [(query, picture) for query, picture, _ in learnt(home)] == [("gold", 7)]
     once = plant(tmp_path / "once", [["tree"]] * 8, {"own": np.eye(8, dtype=np.float32)})
-    take(once, second)
+    import_logs(once, second)
     # Lists that two files have are no more exposure than lists that one has.
     assert learnt(home) == learnt(once)
 
 
 @pytest.mark.parametrize("reverted", [0, 1, 2])
 def test_a_reverted_export_leaves_what_the_others_say(
-    home: Home, tmp_path: Path, reverted: int
+    home: StoreFolder, tmp_path: Path, reverted: int
 ) -> None:
     days = exports(tmp_path)[:3]
-    sessions = [take(home, day).sessions[0] for day in days]
+    sessions = [import_logs(home, day).sessions[0] for day in days]
     revert(home, sessions[reverted])
     # The second day has the list of two pictures, and the third does not write it again.
     left = {
@@ -76,7 +85,7 @@ def test_a_reverted_export_leaves_what_the_others_say(
         1: {(7, 8, 6): {7, 8}, (8, 7): set()},
         2: {(7, 8, 6): {7}, (8, 7): {7}},
     }[reverted]
-    assert {x.pictures: x.clicked for x in kept(home)} == left
-    again = take(home, days[2])
+    assert {x.pictures: x.clicked for x in impressions_of(home)} == left
+    again = import_logs(home, days[2])
     assert (again.added, again.grown) == (0, 0 if reverted == 0 else 1)
-    assert {x.pictures: x.clicked for x in kept(home)} == {(7, 8, 6): {7, 8}, (8, 7): {7}}
+    assert {x.pictures: x.clicked for x in impressions_of(home)} == {(7, 8, 6): {7, 8}, (8, 7): {7}}

@@ -11,7 +11,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.errors import DataError
-from tests.factories.click_logs import Record, asked, event, lines
+from tests.factories.click_logs import Record, ubi_event, ubi_query, write_lines
 from tests.factories.judging_collections import events_of, judged_collection, kind_of
 
 
@@ -31,8 +31,8 @@ def lies(n: int) -> list[Record]:
         k = i % 6
         wrong = [p for p in range(1, 241) if kind_of(p) != k]
         shown = [wrong[(i * 7 + j) % len(wrong)] for j in range(20)]
-        records.append(asked(str(i), f"word{k}", shown))
-        records += [event(str(i), p) for p in shown]
+        records.append(ubi_query(str(i), f"word{k}", shown))
+        records += [ubi_event(str(i), p) for p in shown]
     return records
 
 
@@ -42,7 +42,7 @@ def test_a_file_of_lies_hardly_moves_any_word(
     c = judged_collection(tmp_path, n=240)
     c.train(rankers=["ridge"], features=["deep"], force=True)
     before = found(c)
-    report = c.clicks.import_logs(lines(tmp_path / "log", lies(1_200)))
+    report = c.clicks.import_logs(write_lines(tmp_path / "log", lies(1_200)))
     assert report.clicks == 24_000
     trained = c.train(rankers=["ridge"], features=["deep"], force=True)
     after = found(c)
@@ -57,7 +57,7 @@ def test_the_gate_keeps_lies_out_by_itself(tmp_path: Path) -> None:
     c = judged_collection(tmp_path, n=240)
     c.train(rankers=["ridge"], features=["deep"])
     before = found(c)
-    c.clicks.import_logs(lines(tmp_path / "log", lies(600)))
+    c.clicks.import_logs(write_lines(tmp_path / "log", lies(600)))
     c.train(rankers=["ridge"], features=["deep"])
     assert sum(before.values()) - sum(found(c).values()) <= 0.1
 
@@ -68,9 +68,19 @@ def test_the_gate_keeps_lies_out_by_itself(tmp_path: Path) -> None:
 )
 def test_any_query_is_taken_or_left_out_and_said(tmp_path: Path, query: str) -> None:
     c = judged_collection(tmp_path, n=12)
-    good = [asked("1", "sea", [1, 2]), event("1", 2), asked("2", "sea", [1, 2]), event("2", 2)]
-    wrong = [asked("3", query, [3, 4]), event("3", 4), asked("4", query, [3, 4]), event("4", 4)]
-    report = c.clicks.import_logs(lines(tmp_path / "log", [*good, *wrong]))
+    good = [
+        ubi_query("1", "sea", [1, 2]),
+        ubi_event("1", 2),
+        ubi_query("2", "sea", [1, 2]),
+        ubi_event("2", 2),
+    ]
+    wrong = [
+        ubi_query("3", query, [3, 4]),
+        ubi_event("3", 4),
+        ubi_query("4", query, [3, 4]),
+        ubi_event("4", 4),
+    ]
+    report = c.clicks.import_logs(write_lines(tmp_path / "log", [*good, *wrong]))
     assert report.lists + report.skipped.get("query without words", 0) == 4
     c.train(rankers=["ridge"], features=["deep"], force=True)
     assert c.store.verify().sound
@@ -82,7 +92,7 @@ def test_any_query_is_taken_or_left_out_and_said(tmp_path: Path, query: str) -> 
 def test_a_log_of_other_pictures_is_refused_by_name_and_nothing_is_written(tmp_path: Path) -> None:
     c = judged_collection(tmp_path, n=12)
     other = [f"/elsewhere/{i}.jpg" for i in range(100)]
-    records = [asked("1", "sea", other), *(event("1", name) for name in other)]
+    records = [ubi_query("1", "sea", other), *(ubi_event("1", name) for name in other)]
     with pytest.raises(DataError, match=r"no picture's: /elsewhere/0.jpg. Pictures are found by"):
-        c.clicks.import_logs(lines(tmp_path / "log", records))
+        c.clicks.import_logs(write_lines(tmp_path / "log", records))
     assert not events_of(c, "clicked") and c.sessions.all() == []

@@ -8,37 +8,43 @@ import numpy as np
 import pytest
 
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
-from tests.factories.click_logs import asked, event, lines
-from tests.factories.clicked_stores import eight_pictures, kept, take
+from tests.factories.click_logs import ubi_event, ubi_query, write_lines
+from tests.factories.clicked_stores import eight_pictures, import_logs, impressions_of
 from tests.factories.planted_stores import plant
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     return eight_pictures(tmp_path)
 
 
-def test_pictures_are_found_by_path_name_and_id(home: Home, tmp_path: Path) -> None:
+def test_pictures_are_found_by_path_name_and_id(home: StoreFolder, tmp_path: Path) -> None:
     names = ["0000.jpg", "/nowhere/photos/0001.jpg", " 0002.jpg", 4, "5", "./0005.jpg"]
-    path = lines(tmp_path / "log", [asked("1", "Snow", names), event("1", "5", 5)])
-    report = take(home, path)
-    (only,) = kept(home)
+    path = write_lines(tmp_path / "log", [ubi_query("1", "Snow", names), ubi_event("1", "5", 5)])
+    report = import_logs(home, path)
+    (only,) = impressions_of(home)
     assert only.pictures == (1, 2, 3, 4, 5, 6) and only.clicked == {5}
     assert only.ranks == (1, 2, 3, 4, 5, 6) and only.query == "snow"
     assert (report.lists, report.clicks, report.queries, report.pairs) == (1, 1, 1, 4)
     assert report.bias.how == "assumed" and only.eta == 1.0 and not report.skipped
 
 
-def test_pictures_that_are_not_here_leave_their_places_empty(home: Home, tmp_path: Path) -> None:
+def test_pictures_that_are_not_here_leave_their_places_empty(
+    home: StoreFolder, tmp_path: Path
+) -> None:
     with Writer(home, "test") as writer:
         events = writer.append([NewEvent("picture-gone", 2)])
         writer.publish(Change(events=events, dead=[2]), finished=True)
     shown = ["no.jpg", "0001.jpg", "0002.jpg", "2", "99", "0003.jpg", "0003.jpg "]
-    records = [asked("1", "sea", shown), event("1", "no.jpg", 1), event("1", "0003.jpg", 6)]
-    report = take(home, lines(tmp_path / "log", records))
-    (only,) = kept(home)
+    records = [
+        ubi_query("1", "sea", shown),
+        ubi_event("1", "no.jpg", 1),
+        ubi_event("1", "0003.jpg", 6),
+    ]
+    report = import_logs(home, write_lines(tmp_path / "log", records))
+    (only,) = impressions_of(home)
     assert (only.pictures, only.ranks, only.clicked) == ((3, 4), (3, 6), frozenset({4}))
     assert (report.unknown, report.n_unknown) == (("99", "no.jpg"), 2)
     assert (report.gone, report.n_gone) == (("0001.jpg", "2"), 2)
@@ -53,18 +59,18 @@ def test_a_file_name_two_pictures_have_names_neither(tmp_path: Path) -> None:
             Change(events=writer.append([NewEvent("picture-seen", 2, body)])),  # type: ignore[arg-type]
             finished=True,
         )
-    records = [asked("1", "sea", ["0000.jpg", "y/0000.jpg", "1"]), event("1", "0000.jpg")]
-    report = take(home, lines(tmp_path / "log", records))
-    assert kept(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
+    records = [ubi_query("1", "sea", ["0000.jpg", "y/0000.jpg", "1"]), ubi_event("1", "0000.jpg")]
+    report = import_logs(home, write_lines(tmp_path / "log", records))
+    assert impressions_of(home)[0].pictures == (1,) and report.unknown == ("y/0000.jpg",)
 
 
 def test_a_click_under_the_second_name_of_a_picture_is_its_click(
-    home: Home, tmp_path: Path
+    home: StoreFolder, tmp_path: Path
 ) -> None:
     shown = ["0003.jpg", "0000.jpg", "./0003.jpg", "4"]
-    records = [asked("1", "sea", shown), event("1", "4"), event("1", shown[2])]
-    report = take(home, lines(tmp_path / "log", records))
-    (only,) = kept(home)
+    records = [ubi_query("1", "sea", shown), ubi_event("1", "4"), ubi_event("1", shown[2])]
+    report = import_logs(home, write_lines(tmp_path / "log", records))
+    (only,) = impressions_of(home)
     assert (only.pictures, only.ranks, only.clicked) == ((4, 1), (1, 2), frozenset({4}))
     assert report.clicks == 1 and not report.skipped
 
@@ -82,9 +88,9 @@ def test_a_name_with_a_folder_is_no_other_picture_of_that_name(tmp_path: Path) -
     # The last of them is the name of a picture that is here and of one that is gone.
     names = ["2019/IMG_1.jpg", "/nowhere/photos/2019/IMG_1.jpg", "2018/IMG_2.jpg", "IMG_1.jpg"]
     shown = [*names, "IMG_2.jpg", "2020/IMG_1.jpg"]
-    records = [asked("1", "sea", shown), *(event("1", n) for n in shown)]
-    report = take(home, lines(tmp_path / "log", records))
-    (only,) = kept(home)
+    records = [ubi_query("1", "sea", shown), *(ubi_event("1", n) for n in shown)]
+    report = import_logs(home, write_lines(tmp_path / "log", records))
+    (only,) = impressions_of(home)
     assert (only.pictures, only.ranks, only.clicked) == ((3, 2), (5, 6), frozenset({2, 3}))
     assert report.gone == ("/nowhere/photos/2019/IMG_1.jpg", "2019/IMG_1.jpg", "IMG_1.jpg")
     assert report.unknown == ("2018/IMG_2.jpg",)

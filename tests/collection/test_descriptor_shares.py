@@ -63,7 +63,7 @@ def test_colours_are_seen_by_colour(c: Collection) -> None:
 
 def test_without_a_model_nothing_is_said_of_descriptors(c: Collection) -> None:
     (w, *_) = whys(c, "red", predicted=False)
-    assert w.features == () and w.as_json()["model"] is None and w.as_json()["recipe"] is None
+    assert w.features == () and w.to_dict()["model"] is None and w.to_dict()["recipe"] is None
 
 
 def test_pictures_as_hits(c: Collection, tmp_path: Path) -> None:

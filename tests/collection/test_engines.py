@@ -137,12 +137,12 @@ def test_going_back_to_an_older_model_and_loading_that_again(
     before = c.store.version()
     c.train(rankers=["ridge"])
     assert "words" in {
-        t.view.by for t in c.engines.load_milvus(milvus.uri).tables if t.state == "new"
+        t.table.by for t in c.engines.load_milvus(milvus.uri).tables if t.state == "new"
     }
     c.store.rollback(before)
     again = c.engines.load_milvus(milvus.uri)
-    words = [t for t in again.tables if t.view.by == "words"]
-    assert {t.table for t in words} <= {t.table for t in first.tables}
+    words = [t for t in again.tables if t.table.by == "words"]
+    assert {t.name for t in words} <= {t.name for t in first.tables}
     assert [(t.state, t.sent) for t in words] == [("resumed", 0)]
     served = Collection.open(c.root, store=c.home.folder, engine=milvus.uri)
     assert served.search("red").hits == c.search("red").hits and not served.search("red").served
@@ -152,7 +152,7 @@ def test_going_back_to_an_older_model_and_loading_that_again(
     tables = Tables(milvus.uri)
     mine = [n for n in tables.names() if identity(c.home.folder) in n]
     assert len(mine) == len(left)
-    assert tables.aliased(alias_of(identity(c.home.folder), words[0].view)) is None
+    assert tables.aliased(alias_of(identity(c.home.folder), words[0].table)) is None
     tables.close()
 
 

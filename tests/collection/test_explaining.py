@@ -84,7 +84,7 @@ def test_a_carried_word_counts_as_known_and_is_marked(trained: Collection) -> No
     found = why(trained, "red cold", 500, cut=False, pictures=0)
     learnt = next(w for w in found if w.hit.learned and any(s.carried for s in w.words))
     cold = next(s for s in learnt.words if s.carried)
-    assert "carried (" in learnt.lines()[learnt.words.index(cold)]
+    assert "tagged (" in learnt.lines()[learnt.words.index(cold)]
     assert cold.seen is not None and 0 <= cold.seen <= 1
     with trained.home.reader() as reader:
         model = load_word_model(trained.home, reader.snapshot.model)
@@ -208,7 +208,7 @@ def test_without_a_model_there_are_words_alone(tmp_path: Path) -> None:
     found = why(c, "red cold", 20)
     assert found and all(w.parts is None and "sightline train" in w.problem for w in found)
     assert all(s.seen is None for w in found for s in w.words)
-    assert "not carried" in "".join(line for w in found for line in w.lines())
+    assert "not tagged" in "".join(line for w in found for line in w.lines())
 
 
 def test_a_word_that_was_not_learnt_is_named(trained: Collection, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_word_that_was_not_learnt_is_named(trained: Collection, tmp_path: Path
     assert w.parts is not None and [s.learned for s in w.words] == [True, False]
     assert w.lines()[1].startswith("unique")
     (w, *_) = why(c, "unique")
-    assert w.parts is None and "has not learnt 'unique'" in w.problem
+    assert w.parts is None and "has not learned 'unique'" in w.problem
     assert [s.learned for s in w.words] == [False]
     assert why(trained, "zzz") == []
 
@@ -259,14 +259,14 @@ def test_features_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
     c.index(vectors=[str(tmp_path / "own.npz")], compute=InlineCompute())
     c.train(rankers=["ridge"], force=True)
     (w,) = why(c, "red", 1)
-    assert w.parts is None and "the model sees own alone" in w.problem
+    assert w.parts is None and "the model uses own alone" in w.problem
     c.index(features=["mean-colour"], compute=InlineCompute())
     with c.home.reader() as reader:
         prints = {f.rpartition("-")[0]: f for f in reader.snapshot.features()}
         learnt = SimpleNamespace(features=tuple(prints.values()))
         again = FeatureRecomputer.of(reader, cast(WordModel, learnt), 384)
-        assert again.places == {prints["mean-colour"]: "plugin_features:MeanColour"}
-        assert again.held_names == ("own",) and again.can_look_at(reader, w.hit.picture)
+        assert again.class_paths == {prints["mean-colour"]: "plugin_features:MeanColour"}
+        assert again.held_names == ("own",) and again.has_stored(reader, w.hit.picture)
         described = [np.full(3, i, np.float32) for i in range(4)]
         views = again.views([[row] for row in described], reader, w.hit.picture)
     assert np.array_equal(views[prints["mean-colour"]], described)
@@ -291,11 +291,11 @@ def test_pictures_smaller_than_a_block(tmp_path: Path, size: tuple[int, int]) ->
 
 def test_json_can_be_written_and_says_where_the_parts_lie(trained: Collection) -> None:
     (w,) = why(trained, "red warm", 1, blocks=4)
-    said = json.loads(json.dumps(w.as_json(), allow_nan=False))
+    said = json.loads(json.dumps(w.to_dict(), allow_nan=False))
     assert len(said["parts"]) == said["rows"] and len(said["parts"][0]) == said["columns"]
     assert len(said["down"]) == said["rows"] + 2 and said["down"][-1] == said["right"][-1] == 1
     assert [x["word"] for x in said["words"]] == ["red", "warm"]
     total = np.sum([x["parts"] for x in said["words"]], axis=0)
     assert np.allclose(total, said["parts"], atol=1e-5)
-    nothing = Explanation(w.hit, w.words, problem="there is none").as_json()
+    nothing = Explanation(w.hit, w.words, problem="there is none").to_dict()
     assert nothing["parts"] is None and nothing["problem"] == "there is none"

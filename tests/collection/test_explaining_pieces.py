@@ -17,7 +17,7 @@ from PIL import Image
 
 from sightline.collection.explain import Explanation, OcclusionMap, WordShare
 from sightline.collection.explain.additive import of_blocks
-from sightline.collection.explain.drawing import color_of, draw_sheet, heated, is_drawing
+from sightline.collection.explain.drawing import color_of, draw_sheet, is_drawing, overlay_heat
 from sightline.collection.explain.occlusion import losses, variants
 from sightline.collection.explain.results import Blocks
 from sightline.collection.explain.words import QueryScorer
@@ -26,7 +26,7 @@ from sightline.collection.models.recipe import Fitted
 from sightline.collection.models.word_model import WordModel
 from sightline.features.local.layout import rgb_to_lab
 from sightline.records import Hit
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 from tests.factories.picture_files import pattern
 
 # -- blocks ----------------------------------------------------------------------------------------
@@ -117,9 +117,10 @@ def test_likely_is_what_a_search_for_the_word_alone_would_show(how: How) -> None
     for i, number in enumerate((0.4, -0.7)):
         numbers = np.zeros(2)
         numbers[i] = number
-        alone = model.learnt.combination.probability(number, [1.0])
+        alone = model.word_model.combination.probability(number, [1.0])
         assert model.likely(numbers)[1 + i] == pytest.approx(float(alone))
-    both = model.learnt.combination.probability(np.array([0.4, -0.7]) @ model.weights, [1.0, 1.0])
+    together = np.array([0.4, -0.7]) @ model.weights
+    both = model.word_model.combination.probability(together, [1.0, 1.0])
     assert model.likely([0.4, -0.7])[0] == pytest.approx(float(both))
 
 
@@ -170,13 +171,13 @@ def test_what_raises_the_score_is_orange_and_what_lowers_it_blue() -> None:
     values = np.zeros((3, 5), np.float32)
     values[0, 0], values[2, 4] = 1, -1
     where = Blocks.of(60, 90, 5)
-    out = heated(np.full((60, 90, 3), 128, np.uint8), where, values).astype(int)
+    out = overlay_heat(np.full((60, 90, 3), 128, np.uint8), where, values).astype(int)
     red, green, blue = out[2, 2]
     assert red > green > blue and red - blue > 80
     red, green, blue = out[-3, -3]
     assert blue > green > red and blue - red > 80
     assert np.ptp(out[30, 45]) <= 2
-    nothing = heated(np.full((60, 90, 3), 128, np.uint8), where, values * 0)
+    nothing = overlay_heat(np.full((60, 90, 3), 128, np.uint8), where, values * 0)
     assert np.ptp(nothing) == 0
 
 

@@ -19,7 +19,7 @@ from sightline.exchange.exported import ExportedPicture
 from sightline.records import ProposedWord
 from sightline.store.catalogue import Where
 from sightline.store.events import EventLog
-from tests.factories.exported_collections import again, folder_of, indexed, say, terms
+from tests.factories.exported_collections import folder_of, indexed, judge, reindex, terms_of
 from tests.factories.photos import fingerprint, make_photo
 
 TREE = ProposedWord("tree", 0.9, (0.0, 0.0, 0.5, 0.5))
@@ -47,8 +47,8 @@ def words(p: ExportedPicture) -> dict[str, str]:
 
 
 def test_words_have_the_kind_of_the_strongest_statement(c: Collection) -> None:
-    say(c, "SNOW", 1, True)
-    say(c, "winter trees", 1, True)
+    judge(c, "SNOW", 1, True)
+    judge(c, "winter trees", 1, True)
     save(c.home, "s", "Cosy", 0)
     given = gathered(c, proposed={1: [TREE, ProposedWord("ice", 0.4)]})[1]
     assert words(given) == {
@@ -64,29 +64,29 @@ def test_words_have_the_kind_of_the_strongest_statement(c: Collection) -> None:
 
 
 def test_words_that_somebody_said_no_to_are_left_out(c: Collection) -> None:
-    say(c, "tree", 1, False)
-    say(c, "snow people", 5, False)
+    judge(c, "tree", 1, False)
+    judge(c, "snow people", 5, False)
     (folder_of(c) / "001.txt").write_text("Nature/Tree, tree house, red barn")
-    again(c)
-    say(c, "tree", 2, False)
+    reindex(c)
+    judge(c, "tree", 2, False)
     given = gathered(c, proposed={1: [TREE], 3: [TREE]})
     assert words(given[1]) == {"snow": "carried"}
     assert words(given[2]) == {"tree house": "carried", "red barn": "carried"}
     assert words(given[3]) == {"dog": "carried", "tree": "proposed"}
     assert words(given[5]) == {"snow": "carried"}, "nobody said which of the two does not fit"
-    say(c, "tree", 1, True)
+    judge(c, "tree", 1, True)
     assert words(gathered(c)[1]) == {"tree": "accepted", "snow": "carried"}
 
 
 def test_what_is_taken_back_does_not_count(c: Collection) -> None:
-    say(c, "ice", 1, True)
+    judge(c, "ice", 1, True)
     assert "ice" in words(gathered(c)[1])
     c.sessions.revert("s")
     assert "ice" not in words(gathered(c)[1])
 
 
 def test_kinds_confidence_and_untagged_pictures_can_be_chosen(c: Collection) -> None:
-    say(c, "ice", 1, True)
+    judge(c, "ice", 1, True)
     proposed = {1: [TREE, ProposedWord("fog", 0.2)], 8: [TREE]}
     only = gathered(c, kinds=frozenset(["accepted"]), proposed=proposed)
     assert {p: words(x) for p, x in only.items()} == {1: {"ice": "accepted"}}
@@ -101,7 +101,7 @@ def test_kinds_confidence_and_untagged_pictures_can_be_chosen(c: Collection) -> 
 
 def test_running_text_goes_with_carried_words_alone(c: Collection) -> None:
     (folder_of(c) / "000.txt").write_text("An old oak stands in the snow, all alone.")
-    again(c)
+    reindex(c)
     assert gathered(c)[1].caption == "An old oak stands in the snow, all alone."
     assert 1 not in gathered(c, kinds=frozenset(["accepted"]))
 
@@ -114,7 +114,7 @@ def test_a_file_gives_another_collection_the_same_words(
 ) -> None:
     (folder_of(c) / "000.txt").write_text("Places/Berlin, a\u202eb, Straße, ❤️")
     (folder_of(c) / "001.txt").write_text("An old oak stands in the snow, all alone.")
-    again(c)
+    reindex(c)
     report = c.export(form, tmp_path / name)
     assert report.written == 1 and report.pictures == 7
     bare = tmp_path / "bare"
@@ -122,8 +122,8 @@ def test_a_file_gives_another_collection_the_same_words(
         (bare / p.name).parent.mkdir(exist_ok=True)
         (bare / p.name).write_bytes(p.read_bytes())
     other = Collection.open(bare, store=tmp_path / "other", workers=1)
-    again(other, tmp_path / name)
-    assert terms(other) == terms(c)
+    reindex(other, tmp_path / name)
+    assert terms_of(other) == terms_of(c)
 
 
 def test_sidecars_in_a_folder_of_their_own_give_the_same_words(
@@ -131,7 +131,7 @@ def test_sidecars_in_a_folder_of_their_own_give_the_same_words(
 ) -> None:
     make_photo(folder_of(c) / "sub" / "x.jpg", 50)
     (folder_of(c) / "sub" / "x.txt").write_text("Places/Berlin, a & <b>")
-    again(c)
+    reindex(c)
     before = fingerprint(folder_of(c))
     report = c.export("xmp", tmp_path / "tree")
     assert report.written == 8 and fingerprint(folder_of(c)) == before
@@ -140,14 +140,14 @@ def test_sidecars_in_a_folder_of_their_own_give_the_same_words(
     for p in folder_of(c).rglob("*.jpg"):
         (tmp_path / "tree" / p.relative_to(folder_of(c))).write_bytes(p.read_bytes())
     other = Collection.open(tmp_path / "tree", store=tmp_path / "other", workers=1)
-    again(other)
-    assert terms(other) == terms(c)
+    reindex(other)
+    assert terms_of(other) == terms_of(c)
 
 
 def test_filters_choose_pictures(tmp_path: Path, c: Collection) -> None:
     make_photo(folder_of(c) / "sub" / "x.jpg", 50, (80, 60))
     (folder_of(c) / "sub" / "x.txt").write_text("dog")
-    again(c)
+    reindex(c)
     assert c.export("csv", tmp_path / "a.csv", filters=Filters(folder="sub")).pictures == 1
     assert c.export("csv", tmp_path / "b.csv", filters=Filters(min_side=60)).pictures == 1
     rows = list(csv.DictReader((tmp_path / "b.csv").read_text().splitlines()))
@@ -175,7 +175,7 @@ def test_nothing_is_written_inside_the_collection(tmp_path: Path, c: Collection)
 def test_links_below_a_target_lead_nowhere(tmp_path: Path, c: Collection) -> None:
     make_photo(folder_of(c) / "sub" / "x.jpg", 50)
     (folder_of(c) / "sub" / "x.txt").write_text("dog")
-    again(c)
+    reindex(c)
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "sub").symlink_to(folder_of(c))
     (tmp_path / "tree" / "000.jpg.xmp").symlink_to(folder_of(c) / "000.jpg")

@@ -13,7 +13,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.index.status import feature_states
-from sightline.compute.describing import fingerprint
+from sightline.compute.features import fingerprint
 from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.errors import UsageError

@@ -19,7 +19,7 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
-from tests.factories.counted_work import calls, opened
+from tests.factories.counted_work import calls, opened_files
 from tests.factories.photos import make_photo, make_photos
 
 
@@ -307,7 +307,7 @@ def test_an_unchanged_folder_takes_little_work_a_picture(tmp_path: Path) -> None
     assert index(c)[0].indexed == n
     files: list[str] = []
     told: list[tuple[IndexReport, list[bytes]]] = []
-    work = calls(lambda: files.extend(opened(lambda: told.append(index(c)))))
+    work = calls(lambda: files.extend(opened_files(lambda: told.append(index(c)))))
     assert told[0][1] == [] and told[0][0].indexed == n
     # 10,000 pictures at 69 calls each take half a second; files are those of the store alone.
     assert work < 100 * n and len(files) < 50

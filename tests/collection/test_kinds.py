@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sightline.collection.models import memory, registry, selection, trials
+from sightline.collection.models import registry, selection, trials
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.queries import evaluation_queries, idf_in
 from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
 from sightline.collection.models.registry import RANKERS, RankerSpec
 from sightline.collection.models.selection import _without_validation
 from sightline.collection.models.training import TrainOptions, train
-from sightline.contracts import Progress
+from sightline.collection.models.trials import SelectionTask
 from sightline.errors import DataError, UsageError
 from sightline.progress import NoProgress
-from sightline.records import QuerySet
 from sightline.registry import FEATURE_SETS, feature_group
 from sightline.similarity import grams
-from sightline.words.combining import WAYS, How
+from sightline.words.combination import WAYS, How
 from tests.factories.planted_stores import clusters, plant
 
 Patch = pytest.MonkeyPatch
+THREE = ["pamir", "ridge", "neighbours"]
+SILENT = NoProgress()
 DENSE, COUNTS = "signal-0123456789ab", "visterms-0123456789ab"
 
 
@@ -150,38 +150,35 @@ def test_memory_is_told_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("sees", ["concat", "per_feature", "counts"])
 def test_memory_grows_with_words_and_is_not_less_than_the_weights(sees: str) -> None:
     rows = np.zeros((50, 20), np.float32)
-    few, many = (memory.bytes_needed(sees, [rows], n) for n in (10, 100_000))
+    spec = next(s for s in RANKERS.values() if s.input == sees)
+    few, many = (spec.bytes_needed([rows], n) for n in (10, 100_000))
     assert few < many and many >= 4 * 100_000 * 20
-    assert memory.bytes_free() > 0
+    assert registry.bytes_free() > 0
 
 
-def parted(
-    n: int, n_train: int
-) -> tuple[Dataset, Dataset, QuerySet, NDArray[np.float64], Progress]:
-    """Return training pictures, validation pictures, and what a choice between rankers takes."""
+def selection_task(n: int, n_train: int) -> SelectionTask:
+    """Return a selection on planted pictures, the first of which are for training."""
     sample = planted(n)
     training, rest = sample.only(np.arange(n_train)), sample.only(np.arange(n_train, n))
-    idf = idf_in(training.labels)
-    asked = evaluation_queries(rest.labels, idf, np.ones(len(sample.terms), bool))
-    return training, rest, asked, idf, NoProgress()
+    return SelectionTask.of(training, rest, np.ones(len(sample.terms), bool))
 
 
 def test_all_but_the_best_are_dropped_after_a_first_look() -> None:
-    given = parted(200, 150)
+    task = selection_task(200, 150)
     rankers = ["pamir", "ridge", "cmtt", "neighbours"]
-    passing, screening = selection.screen(rankers, None, *given)
+    passing, screening = selection.screen(rankers, None, task, SILENT)
     table = screening.table
     best = {r: max(t.avgp for t in table if t.recipe.ranker == r) for r in rankers}
     assert set(best) == set(rankers)
     assert set(passing) == set(sorted(rankers, key=lambda r: -best[r])[: selection.PASSING])
     assert passing == [r for r in rankers if r in passing]
     assert {t.pictures for t in table} == {150}
-    few, none = selection.screen(["ridge"], None, *given)
+    few, none = selection.screen(["ridge"], None, task, SILENT)
     assert few == ["ridge"] and none.table == []
 
 
 def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -> None:
-    given = parted(200, 150)
+    task = selection_task(200, 150)
     fits: list[Recipe] = []
     true_fit = fit
 
@@ -190,25 +187,27 @@ def test_what_was_seen_on_all_pictures_is_not_fitted_again(monkeypatch: Patch) -
         return true_fit(recipe, *rest)
 
     monkeypatch.setattr(trials, "fit", counted)
-    rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
-    recipes = selection.candidates(given[0], rankers)
-    choice = selection.select_recipe(recipes, *given, screening)
+    rankers, screening = selection.screen(THREE, None, task, SILENT)
+    recipes = selection.candidates(task.training, rankers)
+    choice = selection.select_recipe(recipes, task, SILENT, screening)
     assert len(fits) == len(set(fits)) > 3
     assert len(choice.table) == len(set(choice.table))
-    fresh = selection.select_recipe(recipes, *given)
+    fresh = selection.select_recipe(recipes, task, SILENT)
     assert (choice.recipe, choice.combination.how) == (fresh.recipe, fresh.combination.how)
     assert choice.table[0].avgp == fresh.table[0].avgp
     # On a sample of them it says little of all, and is done again.
     monkeypatch.setattr(selection, "SCREENED_ON", 100)
     fits.clear()
-    rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
-    choice = selection.select_recipe(selection.candidates(given[0], rankers), *given, screening)
+    rankers, screening = selection.screen(THREE, None, task, SILENT)
+    choice = selection.select_recipe(
+        selection.candidates(task.training, rankers), task, SILENT, screening
+    )
     assert len(fits) > len(set(fits))
     assert {t.pictures for t in choice.table} == {100, 150}
 
 
 def test_a_ranker_on_top_takes_what_was_fitted_below() -> None:
-    training, *_ = parted(200, 150)
+    training = selection_task(200, 150).training
     features = tuple(f for f in training.views if f in ranker_spec("ridge").usable(training.views))
     settings = (("kernel", "rbf"),)
     base = fit(Recipe("ridge", features, settings), training)
@@ -257,12 +256,12 @@ def test_a_kernel_of_many_pictures_is_carried_by_some(monkeypatch: Patch) -> Non
     assert len(few.arrays["support"]) > 30
     # What it will take is told by the same measure.
     rows = [np.zeros((n, 4), np.float32) for n in (100, 101)]
-    fewer, more = (memory.bytes_needed("per_feature", [r], 1) for r in rows)
+    fewer, more = (RANKERS["kernel-pamir"].bytes_needed([r], 1) for r in rows)
     assert more < fewer
 
 
 def test_one_that_cannot_learn_does_not_stop_the_others(monkeypatch: Patch) -> None:
-    given = parted(200, 150)
+    task = selection_task(200, 150)
     true_fit = fit
 
     def failing(recipe: Recipe, *rest: Any) -> Any:
@@ -271,12 +270,14 @@ def test_one_that_cannot_learn_does_not_stop_the_others(monkeypatch: Patch) -> N
         return true_fit(recipe, *rest)
 
     monkeypatch.setattr(trials, "fit", failing)
-    rankers, screening = selection.screen(["pamir", "ridge", "neighbours"], None, *given)
+    rankers, screening = selection.screen(THREE, None, task, SILENT)
     assert rankers == ["ridge", "neighbours"]
-    choice = selection.select_recipe(selection.candidates(given[0], rankers), *given, screening)
+    choice = selection.select_recipe(
+        selection.candidates(task.training, rankers), task, SILENT, screening
+    )
     assert choice.not_tried == ("pamir: Not from these.",)
     with pytest.raises(UsageError, match=r"from these 150 pictures: pamir: Not from these\."):
-        selection.select_recipe(selection.candidates(given[0], ["pamir"]), *given)
+        selection.select_recipe(selection.candidates(task.training, ["pamir"]), task, SILENT)
 
 
 def test_too_few_pictures_for_a_ranker_are_told_from_what_people_see() -> None:

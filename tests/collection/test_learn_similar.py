@@ -14,12 +14,12 @@ from sightline.errors import CollectionError, UsageError
 from sightline.records import SimilarityJudgement
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
-from tests.factories.similar_collections import plant_alike
+from tests.factories.similar_collections import plant_similar
 
 
 @pytest.fixture
 def c(tmp_path: Path) -> Collection:
-    plant_alike(tmp_path / "store", 60)
+    plant_similar(tmp_path / "store", 60)
     (tmp_path / "photos").mkdir()
     return Collection.open(tmp_path / "photos", store=tmp_path / "store")
 
@@ -102,7 +102,7 @@ def test_judgements_do_not_reach_what_is_learnt_of_words(c: Collection) -> None:
 @pytest.mark.parametrize(
     ("query", "alike", "unlike", "kind", "message"),
     [
-        (1, [2], [2], UsageError, "Picture 2 is judged both like and unlike picture 1"),
+        (1, [2], [2], UsageError, "Picture 2 is judged both similar to picture 1 and not"),
         (1, [1], [], UsageError, "cannot be judged against itself"),
         (1, [], [], UsageError, "No picture is judged"),
         (1, [2, 999], [], CollectionError, "There is no picture 999"),

@@ -10,7 +10,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
-from sightline.compute.describing import load_feature
+from sightline.compute.features import load_feature
 from sightline.errors import CollectionError, Interrupted, UsageError
 from sightline.measures.many import measure_queries
 from sightline.store.models import arrays_file

@@ -20,7 +20,7 @@ from sightline.collection.models.versions import (
 )
 from sightline.contracts import Json
 from sightline.errors import NotBetter, StoreBusy
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import load_model
 from sightline.store.versions import Version
 from tests.factories.planted_stores import clusters, plant
@@ -147,7 +147,7 @@ def test_a_worse_model_is_refused_in_one_sentence_form(report: GateReport, sente
     assert not apply_gate(replace(report, n=29), force=False, dry_run=False)
 
 
-def pictures(home: Home) -> np.ndarray:
+def pictures(home: StoreFolder) -> np.ndarray:
     """Return the ids of all pictures of a store."""
     with home.reader() as reader:
         return reader.snapshot.ids()

@@ -118,7 +118,7 @@ def test_pictures_are_ranked_and_explained_without_the_word(c: Collection) -> No
         assert red.learned and not bathes.learned and bathes.contribution == 0
         assert w.parts is not None and len(w.parts.of_words) == 1 and bathes.seen is None
         assert "not learned" in w.lines()[1] and "not learned" not in w.lines()[0]
-        said = w.as_json()["words"]
+        said = w.to_dict()["words"]
         assert isinstance(said, list)
         assert [isinstance(x, dict) and "parts" in x for x in said] == [True, False]
     exact = c.search("red bathes", 1).hits

@@ -20,8 +20,9 @@ from sightline.compute.local import LocalCompute
 from sightline.contracts import Failed
 from sightline.errors import CollectionError, StoreBusy, StoreDamaged, UsageError
 from sightline.pictures.reading import READ_TASK
+from sightline.store import folder as store_folder
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging
 from tests.factories.photos import make_photo, make_photos
@@ -288,7 +289,7 @@ def test_odd_places(tmp_path: Path) -> None:
     store = os.fsdecode(os.fsencode(tmp_path) + b"/st\xffore %?#")
     c = Collection.open(place, store=store, folder_words=True)
     assert c.index(compute=InlineCompute()).indexed == 1
-    assert Home(Path(store)).exists() and c.store.verify().sound
+    assert StoreFolder(Path(store)).exists() and c.store.verify().sound
 
 
 def test_batches_are_published_by_time_as_well(
@@ -327,11 +328,9 @@ def test_no_seal_while_a_reader_keeps_a_log_open(tmp_path: Path, photos: Path) -
 def test_a_reader_that_met_a_publish_looks_again(
     tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sightline.store.home as home
-
     c = opened(tmp_path, photos)
     index(c)
-    real, calls = home.current_version, 0
+    real, calls = store_folder.current_version, 0
 
     def overtaken(*args: object) -> object:
         nonlocal calls
@@ -342,7 +341,7 @@ def test_a_reader_that_met_a_publish_looks_again(
             raise StoreDamaged("the files of the version that was read are gone")
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(home, "current_version", overtaken)
+    monkeypatch.setattr(store_folder, "current_version", overtaken)
     with c.home.reader() as reader:
         assert len(reader.snapshot.ids()) == 9
 

@@ -32,7 +32,7 @@ def carries(c: Collection, s: Suggestion) -> bool:
 
 def some(review: Review) -> tuple[Suggestion, Suggestion, Suggestion]:
     """Return two proposals, of pictures without words, and the doubt that is right."""
-    add = [s for s in review.suggestions if s.add and not review.found.abstained]
+    add = [s for s in review.suggestions if s.add and not review.queue.abstained]
     return add[0], add[1], next(s for s in review.suggestions if not s.add)
 
 

@@ -13,7 +13,7 @@ import pytest
 import sightline.collection.index.batches as reading
 import sightline.store.segments as segments
 from sightline.collection import Collection
-from sightline.compute.describing import DESCRIBE_TASK
+from sightline.compute.features import DESCRIBE_TASK
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.pictures.reading import READ_TASK, WORDS_TASK

@@ -19,10 +19,10 @@ from sightline.store.events import NewEvent
 from sightline.store.writer import Change, Writer
 from tests.factories.judging_collections import (
     events_of,
+    judge_with_label_noise,
     judged_collection,
     kind_of,
     precision,
-    slipped,
 )
 
 
@@ -148,11 +148,11 @@ def test_why_adds_up_to_the_score(c: Collection) -> None:
         for h in session.next(10):
             why = session.why(h)
             assert why.path == h.path and abs(why.score - h.score) < 1e-4
-            total = why.untouched + why.rest + sum(b.adds for b in why.because)
+            total = why.untrained + why.rest + sum(b.contribution for b in why.because)
             assert abs(total - why.score) < 1e-9
     judged = session.why(2)
     assert judged.judged is False and judged.lines()[-1] == (
-        "you said that it does not fit, so it stands last"
+        "it was judged: does not fit, so it is ranked last"
     )
     assert {b.picture for b in judged.because} == {7, 13, 2, 3}
 
@@ -222,12 +222,12 @@ def test_what_was_judged_stands_first_and_last(c: Collection) -> None:
 
 def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> None:
     session = c.judge(pictures=1)
-    unfit = slipped(session)
+    unfit = judge_with_label_noise(session)
     found = session.next(200)
     assert session.suspected_mislabels == found.suspected_mislabels == {unfit}
-    (said,) = [s for s in found.said if "contradict" in s]
+    (said,) = [s for s in found.remarks if "contradict" in s]
     assert said == (
-        "1 judgement contradicts the others, and nothing is learnt from it: "
+        "1 judgement contradicts the others, and nothing is learned from it: "
         f"{unfit - 1:04d}.jpg (does not fit). To insist, judge it again."
     )
     order = [h.picture for h in found]
@@ -239,7 +239,7 @@ def test_a_slip_is_said_does_not_count_and_may_be_insisted_on(c: Collection) -> 
 
 def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> None:
     session = c.judge(pictures=1)
-    unfit = slipped(session)
+    unfit = judge_with_label_noise(session)
     scores = {h.picture: h.score for h in session.next(200)}
     for found in (session.next(5), session.next(5, hide_judged=True), session.propose(5)):
         assert [(h.picture, h.score) for h in found.doubted] == [(unfit, scores[unfit])]
@@ -285,7 +285,7 @@ def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collec
     session.mark(negative=[p for p in carriers if kind_of(p) == 0])
     # Nothing is left that tells what is wanted, so nothing can follow.
     dry = session.next(30, hide_judged=True)
-    assert not dry.hits and "No picture is left to judge" in dry.said[-1]
+    assert not dry.hits and "No picture is left to judge" in dry.remarks[-1]
 
 
 def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
@@ -324,7 +324,7 @@ def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
 
 def test_a_filter_that_leaves_nothing_says_so(c: Collection) -> None:
     found = c.judge(pictures=1, filters=Filters(min_side=2)).next(10)
-    assert not found.hits and any("No picture fits: filters" in s for s in found.said)
+    assert not found.hits and any("No picture fits: filters" in s for s in found.remarks)
     with pytest.raises(UsageError, match="before"):
         c.judge(pictures=1, filters=Filters(before="yesterday-ish"))
     with pytest.raises(UsageError, match="There is no folder nowhere"):

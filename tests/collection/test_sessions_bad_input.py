@@ -62,7 +62,9 @@ def test_nonsense_is_refused_before_anything_is_written(
 
 def test_whole_numbers_of_numpy_name_pictures(c: Collection) -> None:
     for like in (np.int64(3), np.array([3]), [np.uint8(3)], np.array(3), Path("0002.jpg")):
-        session = c.judge(pictures=like)
+        # `pictures` is what `positive` was called earlier.
+        assert c.judge(pictures=like).start.like == (3,)
+        session = c.judge(positive=like)
         assert session.start.like == (3,)
     assert session.mark(positive=np.array([9, 15]), negative=[np.int32(2)]) == 3
     assert session.judged == {9: True, 15: True, 2: False}
@@ -90,7 +92,7 @@ def test_a_deleted_picture_cannot_be_judged_and_teaches_no_more(c: Collection) -
         session.mark(negative=[13])
     after = session.next(119)
     assert 13 not in {h.picture for h in after} and after.hits[0].learned
-    assert "1 judged picture can no longer be learnt from." in after.said
+    assert "1 judged picture can no longer be learned from." in after.remarks
     fresh = c.judge(pictures=1)
     fresh.mark(positive=[7], negative=[2, 3])
     assert [h.picture for h in fresh.next(119)] == [h.picture for h in after]
@@ -117,7 +119,7 @@ def test_only_pictures_that_fit_leave_the_ranking(c: Collection, begun: str | in
     assert {h.picture for h in after.hits[:2]} == set(best)
     assert [h.picture for h in after.hits[2:]] == rest
     assert after.share == 1.0 and after.before is None and not after.hits[0].learned
-    assert any("pictures that do not fit are judged too" in s for s in after.said)
+    assert any("pictures that do not fit are judged too" in s for s in after.remarks)
 
 
 def test_only_pictures_that_do_not_fit_teach_where_a_picture_was_asked_for(c: Collection) -> None:
@@ -127,7 +129,7 @@ def test_only_pictures_that_do_not_fit_teach_where_a_picture_was_asked_for(c: Co
         session.mark(negative=[1, 2])
     after = words.next(10)
     assert [h.picture for h in after] == [h.picture for h in before]
-    assert any("pictures that fit are judged too" in s for s in after.said)
+    assert any("pictures that fit are judged too" in s for s in after.remarks)
     assert like.next(10).before is not None
 
 
@@ -173,7 +175,7 @@ def test_a_session_goes_on_with_what_is_served_now_and_says_so(c: Collection) ->
         judging.append([NewEvent("session-started", None, start.body(), "older")])
         judging.append([NewEvent("judged", p, body, "older") for p, body in judged])
     older = c.judge(resume="older").next(20)
-    assert older.said == (
+    assert older.remarks == (
         "The session began with model words-0123456789ab of words; it goes on with no model.",
         "The session began with ehd; it goes on with deep.",
     )
@@ -184,8 +186,8 @@ def test_an_empty_ranking_says_so_and_can_still_learn(c: Collection) -> None:
     session = c.judge("unheard")
     first = session.next(10)
     assert len(first) == 0 and first.unknown[0].word == "unheard"
-    assert any("No picture carries 'unheard'" in s for s in first.said)
-    assert any("No picture fits" in s for s in first.said)
+    assert any("No picture carries 'unheard'" in s for s in first.remarks)
+    assert any("No picture fits" in s for s in first.remarks)
     session.mark(positive=[1, 7, 13], negative=[2, 3, 4])
     assert {(h.picture - 1) % 6 for h in session.next(10)} == {0}
 

@@ -82,7 +82,7 @@ def test_pictures_of_the_collection_and_judgements_go_with_words(tmp_path: Path)
 def test_what_cannot_be_asked_is_refused(coloured: Collection, tmp_path: Path) -> None:
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"\x89PNG\r\nno more")
-    with pytest.raises(DataError, match=r"broken\.png cannot be compared"):
+    with pytest.raises(DataError, match=r"broken\.png cannot be read"):
         coloured.sessions.refine("cold", pictures=broken, compute=InlineCompute())
     with pytest.raises(QueryError, match="names no word"):
         coloured.sessions.refine("-cold", pictures=1)

@@ -37,7 +37,7 @@ def shares_told(session: Session) -> tuple[float, float]:
     """Return the share that a session tells, and that of what it says of each unjudged picture."""
     ranking = session.next(240, hide_judged=True)
     whys = [session.why(h) for h in ranking]
-    own = np.array([w.untouched for w in whys])
+    own = np.array([w.untrained for w in whys])
     learnt = np.array([h.score for h in ranking]) - own
     return ranking.share, float(own.std() / (own.std() + learnt.std()))
 
@@ -57,8 +57,8 @@ def test_scores_are_bounded_and_the_share_is_measured(
         assert told == pytest.approx(measured, abs=1e-3)
     for h in ranking:
         why = session.why(h)
-        total = why.untouched + why.rest + sum(b.adds for b in why.because)
-        assert total == pytest.approx(h.score, abs=1e-4) and abs(why.untouched) <= LARGEST
+        total = why.untrained + why.rest + sum(b.contribution for b in why.because)
+        assert total == pytest.approx(h.score, abs=1e-4) and abs(why.untrained) <= LARGEST
 
 
 def test_a_word_whose_pictures_are_all_judged_leaves_its_share_at_0(untaught: Collection) -> None:
@@ -69,7 +69,7 @@ def test_a_word_whose_pictures_are_all_judged_leaves_its_share_at_0(untaught: Co
     session.mark(positive=carry, negative=others)
     found = session.next(200, hide_judged=True)
     assert found.share == 0.0 and found.hits[0].learned
-    assert {session.why(h).untouched for h in found} == {0.0}
+    assert {session.why(h).untrained for h in found} == {0.0}
 
 
 def test_near_duplicates_do_not_blow_up_what_each_judgement_adds(tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_near_duplicates_do_not_blow_up_what_each_judgement_adds(tmp_path: Path)
     assert session.share < 1
     for h in session.next(20):
         why = session.why(h)
-        assert max(abs(b.adds) for b in why.because) < 10, why.lines()
+        assert max(abs(b.contribution) for b in why.because) < 10, why.lines()

@@ -11,7 +11,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.export import run
-from tests.factories.exported_collections import again, folder_of, indexed
+from tests.factories.exported_collections import folder_of, indexed, reindex
 from tests.factories.failing_disks import Disk, cut_power, loaded_sqlite, run_child
 from tests.factories.sidecars import ALL
 
@@ -35,7 +35,7 @@ def c(tmp_path: Path) -> Collection:
     c = indexed(tmp_path, 4)
     (folder_of(c) / "000.jpg.xmp").write_text(ALL["digiKam"])
     (folder_of(c) / "001.xmp").write_text(ALL["darktable"])
-    again(c)
+    reindex(c)
     return c
 
 

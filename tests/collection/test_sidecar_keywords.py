@@ -13,8 +13,8 @@ from sightline.collection.export.run import ExportReport
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST
 from sightline.records import ProposedWord
-from tests.factories.exiftool import Seen, immich, lightroom, read
-from tests.factories.exported_collections import again, folder_of, indexed, say, terms
+from tests.factories.exiftool import SidecarContent, immich, lightroom, read
+from tests.factories.exported_collections import folder_of, indexed, judge, reindex, terms_of
 from tests.factories.photos import fingerprint
 from tests.factories.sidecars import DARKTABLE, keywords_packet
 
@@ -79,8 +79,8 @@ def test_immich_shows_every_word_of_every_picture(
     tmp_path: Path, c: Collection, aside: bool
 ) -> None:
     (folder_of(c) / "000.txt").write_text("Places/Paris, snow, Paris, a & <b>, Zürich")
-    again(c)
-    say(c, "cold", 1, True)
+    reindex(c)
+    judge(c, "cold", 1, True)
     target = tmp_path / "sidecars"
     report = c.export("xmp", target) if aside else into(c)
     assert report.written == 4
@@ -91,21 +91,21 @@ def test_immich_shows_every_word_of_every_picture(
     assert set(first.subject) == {"Paris", "snow", "a & <b>", "Zürich", "cold"}
     assert ("Places", "Paris") in lightroom(first) and ("Paris",) not in lightroom(first)
     assert immich(seen["001.jpg.xmp"]) == {"tree", "red barn"}
-    assert not any(s.complaints for s in seen.values())
+    assert not any(s.warnings for s in seen.values())
 
 
 def test_index_takes_in_what_was_exported_without_doubling_it(c: Collection) -> None:
     (folder_of(c) / "000.txt").write_text("Places/Paris, snow, Music|Rock|Queen")
-    again(c)
-    before = terms(c)
+    reindex(c)
+    before = terms_of(c)
     into(c)
-    again(c)
-    assert terms(c) == before
+    reindex(c)
+    assert terms_of(c) == before
     assert own_tags(c)["000.jpg"] == ("Places/Paris", "Music/Rock/Queen", "snow")
     kept = fingerprint(folder_of(c))
     assert into(c).written == 0 and fingerprint(folder_of(c)) == kept
-    again(c)
-    assert terms(c) == before
+    reindex(c)
+    assert terms_of(c) == before
 
 
 def test_names_with_separators_stay_flat_through_export_and_index(
@@ -114,9 +114,9 @@ def test_names_with_separators_stay_flat_through_export_and_index(
     without_texts(c)
     packet = keywords_packet({TAGS_LIST: ("Music/Bands",), SUBJECT: ("Bands", "AC/DC", "b|w")})
     embed(folder_of(c) / "000.jpg", packet)
-    again(c)
-    before = terms(c)
-    say(c, "loud", 1, True)
+    reindex(c)
+    before = terms_of(c)
+    judge(c, "loud", 1, True)
     for _ in range(2):
         into(c)
         assert lists(c, "000.jpg.xmp") == {
@@ -124,8 +124,8 @@ def test_names_with_separators_stay_flat_through_export_and_index(
             HIERARCHICAL: ("Music|Bands", "AC/DC", "b/w", "loud"),
             SUBJECT: ("Bands", "AC/DC", "b|w", "loud"),
         }
-        again(c)
-        assert terms(c) == {**before, b"000.jpg": before[b"000.jpg"] | {"loud"}}
+        reindex(c)
+        assert terms_of(c) == {**before, b"000.jpg": before[b"000.jpg"] | {"loud"}}
     # Nor does a folder of sidecars make a hierarchy, of the picture's words and its sidecar's.
     c.export("xmp", tmp_path / "aside")
     made = read_keywords((tmp_path / "aside" / "000.jpg.xmp").read_bytes())
@@ -138,15 +138,15 @@ def test_names_with_separators_stay_flat_through_export_and_index(
 ])  # fmt: skip
 def test_a_sidecar_that_is_there_is_read_by_immich_too(c: Collection, sidecar: bytes) -> None:
     (folder_of(c) / "000.jpg.xmp").write_bytes(sidecar)
-    again(c)
-    had = terms(c)
+    reindex(c)
+    had = terms_of(c)
     own = read_keywords(sidecar)
     into(c)
     (seen,) = read([folder_of(c) / "000.jpg.xmp"])
     gull = {entry.replace("|", "/") for entries in own.values() for entry in entries}
     assert immich(seen) == gull | {"tree", "snow"}
-    again(c)
-    assert terms(c) == had and into(c).written == 0
+    reindex(c)
+    assert terms_of(c) == had and into(c).written == 0
 
 
 def test_words_of_the_file_are_not_hidden_by_a_sidecar_without_any(c: Collection) -> None:
@@ -154,8 +154,8 @@ def test_words_of_the_file_are_not_hidden_by_a_sidecar_without_any(c: Collection
     without_texts(c)
     embed(folder_of(c) / "000.jpg", keywords_packet({TAGS_LIST: ("Places/Paris",)}))
     (folder_of(c) / "000.jpg.xmp").write_text(DARKTABLE)
-    again(c)
-    say(c, "snow", 1, True)
+    reindex(c)
+    judge(c, "snow", 1, True)
     assert into(c, only=["accepted"]).changed == 1
     assert lists(c, "000.jpg.xmp")[TAGS_LIST] == ("Places/Paris", "snow")
 
@@ -164,8 +164,8 @@ def test_words_taken_out_of_a_sidecar_do_not_come_back_from_the_file(c: Collecti
     without_texts(c)
     embed(folder_of(c) / "000.jpg", keywords_packet({TAGS_LIST: ("dog", "Trip")}))
     (folder_of(c) / "000.jpg.xmp").write_bytes(keywords_packet({TAGS_LIST: ("Trip",)}))
-    again(c)
-    say(c, "snow", 1, True)
+    reindex(c)
+    judge(c, "snow", 1, True)
     into(c)
     assert set(lists(c, "000.jpg.xmp").values()) == {("Trip", "snow")}
 
@@ -173,9 +173,9 @@ def test_words_taken_out_of_a_sidecar_do_not_come_back_from_the_file(c: Collecti
 def test_refused_words_are_spread_to_no_list(c: Collection) -> None:
     without_texts(c)
     (folder_of(c) / "000.jpg.xmp").write_bytes(keywords_packet({SUBJECT: ("dog", "gull")}))
-    again(c)
-    say(c, "dog", 1, False)
-    say(c, "snow", 1, True)
+    reindex(c)
+    judge(c, "dog", 1, False)
+    judge(c, "snow", 1, True)
     into(c)
     assert lists(c, "000.jpg.xmp") == {
         TAGS_LIST: ("gull", "snow"), HIERARCHICAL: ("gull", "snow"),
@@ -185,8 +185,8 @@ def test_refused_words_are_spread_to_no_list(c: Collection) -> None:
 
 def test_a_new_sidecar_has_no_refused_word_in_any_list(c: Collection) -> None:
     (folder_of(c) / "000.txt").write_text("Nature/Tree, dog, snow")
-    again(c)
-    say(c, "tree", 1, False)
+    reindex(c)
+    judge(c, "tree", 1, False)
     into(c)
     assert set(lists(c, "000.jpg.xmp").values()) == {("dog", "snow")}
 
@@ -194,14 +194,14 @@ def test_a_new_sidecar_has_no_refused_word_in_any_list(c: Collection) -> None:
 def test_sidecars_of_earlier_versions_are_completed(c: Collection) -> None:
     without_texts(c)
     (folder_of(c) / "000.jpg.xmp").write_text(FLAT)
-    again(c)
-    had = terms(c)
+    reindex(c)
+    had = terms_of(c)
     report = into(c, dry_run=True)
     assert report.completed == 3 and report.words == 0 and report.changed == 1
     assert into(c).written == 1
     assert set(lists(c, "000.jpg.xmp").values()) == {("Places", "Paris", "warm")}
-    again(c)
-    assert terms(c) == had and into(c).written == 0
+    reindex(c)
+    assert terms_of(c) == had and into(c).written == 0
 
 
 def test_a_word_that_an_earlier_version_gave_to_a_sidecar_is_completed(c: Collection) -> None:
@@ -213,7 +213,7 @@ def test_a_word_that_an_earlier_version_gave_to_a_sidecar_is_completed(c: Collec
     (folder_of(c) / "001.jpg.xmp").write_bytes(keywords_packet({SUBJECT: ("warm", "gull")}))
     others = keywords_packet({SUBJECT: ("gull",)})
     (folder_of(c) / "002.jpg.xmp").write_bytes(others)
-    again(c)
+    reindex(c)
     assert into(c).written == 2
     # Where the hierarchy is still known, its levels are no tags of their own.
     assert lists(c, "000.jpg.xmp") == {
@@ -222,7 +222,7 @@ def test_a_word_that_an_earlier_version_gave_to_a_sidecar_is_completed(c: Collec
     }  # fmt: skip
     assert set(lists(c, "001.jpg.xmp").values()) == {("warm", "gull")}
     assert (folder_of(c) / "002.jpg.xmp").read_bytes() == others, "none of its words is ours"
-    again(c)
+    reindex(c)
     assert into(c).written == 0
 
 
@@ -230,22 +230,22 @@ def test_a_complete_sidecar_that_is_read_only_is_not_complained_of(c: Collection
     without_texts(c)
     sidecar = folder_of(c) / "000.jpg.xmp"
     sidecar.write_text(FLAT)
-    again(c)
+    reindex(c)
     sidecar.chmod(0o444)
     assert [x.reason for x in into(c).left] == ["it is read-only"]
     sidecar.chmod(0o644)
     into(c)
-    again(c)
+    reindex(c)
     sidecar.chmod(0o444)
     assert not into(c).left
 
 
 def test_a_region_of_a_word_in_a_hierarchy_makes_no_second_tag(c: Collection) -> None:
     (folder_of(c) / "000.txt").write_text("Nature/Tree")
-    again(c)
+    reindex(c)
     into(c, proposed={1: [ProposedWord("tree", 0.9, (0.0, 0.0, 0.5, 0.25))]})
     (seen,) = read([folder_of(c) / "000.jpg.xmp"])
-    assert seen == Seen(("Nature/Tree",), ("Nature|Tree",), ("Tree",), ("tree",))
+    assert seen == SidecarContent(("Nature/Tree",), ("Nature|Tree",), ("Tree",), ("tree",))
 
 
 def test_a_folder_of_sidecars_knows_the_hierarchies_of_those_beside_the_pictures(
@@ -254,7 +254,7 @@ def test_a_folder_of_sidecars_knows_the_hierarchies_of_those_beside_the_pictures
     without_texts(c)
     packet = keywords_packet({HIERARCHICAL: ("Music|Bands", "b/w"), SUBJECT: ("Bands", "AC/DC")})
     (folder_of(c) / "000.jpg.xmp").write_bytes(packet)
-    again(c)
+    reindex(c)
     c.export("xmp", tmp_path / "aside")
     made = read_keywords((tmp_path / "aside" / "000.jpg.xmp").read_bytes())
     assert made[TAGS_LIST] == ("Music/Bands", "b|w", "AC|DC")
@@ -272,7 +272,7 @@ def test_keywords_of_iptc_and_names_of_folders_are_flat(tmp_path: Path, c: Colle
     )
     store = tmp_path / "store"
     c = Collection.open(folder_of(c), store=store, workers=1, folder_words=True)
-    again(c)
+    reindex(c)
     c.export("xmp", tmp_path / "aside")
     made = read_keywords((tmp_path / "aside" / "b|w" / "new.jpg.xmp").read_bytes())
     assert made[TAGS_LIST] == ("b|w", "AC|DC") and made[SUBJECT] == ("b|w", "AC/DC")

@@ -21,7 +21,7 @@ from sightline.errors import StoreBusy, StoreIOError
 from sightline.pictures._xmp import read_xmp
 from sightline.records import ProposedWord
 from sightline.store.locks import Lock
-from tests.factories.exported_collections import again, folder_of, indexed, say, terms
+from tests.factories.exported_collections import folder_of, indexed, judge, reindex, terms_of
 from tests.factories.photos import fingerprint
 from tests.factories.sidecars import ALL, DARKTABLE, DIGIKAM, HOSTILE
 
@@ -42,7 +42,7 @@ def left(report: ExportReport) -> dict[str, str]:
 
 
 def test_index_reads_the_same_words_and_a_second_run_writes_nothing(c: Collection) -> None:
-    say(c, "cold", 1, True)
+    judge(c, "cold", 1, True)
     before = fingerprint(folder_of(c))
     report = into(c)
     assert report.written == report.new == 4 and report.changed == 0 and not report.left
@@ -50,16 +50,16 @@ def test_index_reads_the_same_words_and_a_second_run_writes_nothing(c: Collectio
     made = {Path(p).name for p in now.keys() - before.keys()}
     assert made == {f"00{i}.jpg.xmp" for i in range(4)}, "and nothing is left lying about"
     assert all(now[p] == f for p, f in before.items() if Path(p).is_file())
-    had = terms(c)
-    again(c)
-    assert terms(c) == {**had, b"000.jpg": had[b"000.jpg"] | {"cold"}}
+    had = terms_of(c)
+    reindex(c)
+    assert terms_of(c) == {**had, b"000.jpg": had[b"000.jpg"] | {"cold"}}
     kept = fingerprint(folder_of(c))
     assert into(c).written == 0 and fingerprint(folder_of(c)) == kept
 
 
 @pytest.mark.parametrize("kind", ["accepted", "proposed"])
 def test_a_new_sidecar_has_all_words_whatever_was_the_reason(c: Collection, kind: str) -> None:
-    say(c, "cold", 1, True)
+    judge(c, "cold", 1, True)
     report = into(c, only=[kind], proposed={2: [ProposedWord("warm", 0.9, None)]})
     made = sorted(p.name for p in folder_of(c).glob("*.xmp"))
     assert report.new == 1 and made == [f"00{int(kind == 'proposed')}.jpg.xmp"]
@@ -74,16 +74,16 @@ def test_the_sidecar_that_is_there_is_added_to(c: Collection, program: str, name
     sidecar = folder_of(c) / name
     sidecar.write_bytes(ALL[program].encode())
     os.chmod(sidecar, 0o640)
-    again(c)
-    had = terms(c)
+    reindex(c)
+    had = terms_of(c)
     report = into(c)
     assert report.changed == 1 and report.new == 3
     assert sorted(p.name for p in folder_of(c).glob("000*.[xX]*")) == [name]
     labels = set(read_xmp(sidecar.read_bytes()).labels)
     assert labels == {*read_xmp(ALL[program].encode()).labels, "tree", "snow"}
     assert stat.S_IMODE(sidecar.stat().st_mode) == 0o640
-    again(c)
-    assert terms(c) == had
+    reindex(c)
+    assert terms_of(c) == had
 
 
 def test_of_both_names_the_longer_is_used(c: Collection) -> None:
@@ -107,16 +107,16 @@ def test_words_the_files_carry_are_no_reason_to_write(c: Collection) -> None:
     for path in folder_of(c).glob("*.txt"):
         path.unlink()
     (folder_of(c) / "000.jpg.xmp").write_text(DIGIKAM)
-    again(c)
+    reindex(c)
     before = fingerprint(folder_of(c))
     assert into(c).written == 0 and fingerprint(folder_of(c)) == before
     # A program that reads sidecars alone must not lose words the picture's own file has.
     embedded = Image.open(folder_of(c) / "001.jpg")
     packet = DIGIKAM.replace("Anna", "Otto").encode()
     embedded.save(folder_of(c) / "001.jpg", "JPEG", xmp=packet)
-    again(c)
+    reindex(c)
     assert into(c).written == 0
-    say(c, "ice", 2, True)
+    judge(c, "ice", 2, True)
     report = into(c)
     assert [s.path for s in report.sidecars] == [b"001.jpg.xmp"]
     said = read_xmp((folder_of(c) / "001.jpg.xmp").read_bytes()).labels
@@ -313,7 +313,7 @@ def test_a_box_is_turned_as_the_file_is(c: Collection) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.open(picture).save(picture, "JPEG", exif=exif)
-    again(c)
+    reindex(c)
     into(c, proposed={1: [ProposedWord("tree", 0.9, (0.0, 0.0, 0.5, 0.25))]})
     root = ElementTree.fromstring((folder_of(c) / "000.jpg.xmp").read_bytes())
     (area,) = (e for e in root.iter() if e.tag.endswith("}Area"))
@@ -325,7 +325,7 @@ def test_folders_that_became_links_are_not_written_through(tmp_path: Path, c: Co
     (photos / "sub").mkdir()
     for name in ("000.jpg", "000.txt"):
         shutil.copy(photos / name, photos / "sub" / name)
-    again(c)
+    reindex(c)
     shutil.move(photos / "sub", tmp_path / "outside")
     (photos / "sub").symlink_to(tmp_path / "outside")
     report = into(c)

@@ -15,7 +15,7 @@ from sightline.collection.index.vectors import publish_rows
 from sightline.collection.similarity import candidates
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.model import uniform
-from sightline.collection.similarity.query import QueryPicture, question
+from sightline.collection.similarity.query import QueryPicture, resolve_query
 from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, DataError, QueryError, UsageError
 from sightline.progress import NoProgress
@@ -24,7 +24,7 @@ from sightline.settings import Settings
 from sightline.store.events import EventLog
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Writer
-from tests.factories.similar_collections import draw_stripes, plant_alike, stripes
+from tests.factories.similar_collections import draw_stripes, plant_similar, stripes
 from tests.naive.likeness import ranked_by_likeness
 
 INLINE = InlineCompute()
@@ -64,6 +64,7 @@ def test_a_picture_is_found_by_path_by_id_and_from_anywhere(c: Collection) -> No
     whole = os.path.join(os.fsdecode(c.root), "across/000.png")
     for same in (picture, str(picture), whole, Path(whole), os.fsencode(whole)):
         assert c.similar(same, compute=INLINE).hits == inside.hits
+        assert c.similar(positive=[same], compute=INLINE).hits == inside.hits
     assert len(inside.hits) == c.settings.top and inside.compared == 39
     assert "across/000.png" not in names(inside.hits)
 
@@ -83,9 +84,9 @@ def test_a_picture_outside_is_described_and_its_copy_found_first(
 
 def test_without_training_all_descriptors_count_alike_and_it_is_said(c: Collection) -> None:
     found = c.similar("across/000.png", compute=INLINE)
-    assert "all descriptors count equally (color, edges)" in found.said
-    assert "sightline train --similar" in found.said
-    assert not found.learnt and not any(h.learned for h in found.hits)
+    assert "all descriptors count equally (color, edges)" in found.remark
+    assert "sightline train --similar" in found.remark
+    assert not found.trained and not any(h.learned for h in found.hits)
 
 
 def test_the_order_is_that_of_a_slow_twin(c: Collection) -> None:
@@ -157,8 +158,8 @@ def test_pictures_that_are_gone_are_left_out_and_counted(own: Collection) -> Non
         (["across"], [], UsageError, "is a folder"),
         (["999"], [], CollectionError, "There is no picture 999 in"),
         ([999], [], CollectionError, "There is no picture 999 in"),
-        ([], ["across/000.png"], UsageError, "at least one picture to look for"),
-        (["across/000.png"], ["across/000.png"], UsageError, "both wanted and unwanted"),
+        ([], ["across/000.png"], UsageError, "at least one positive picture"),
+        (["across/000.png"], ["across/000.png"], UsageError, "both a positive and a negative"),
     ],
 )
 def test_pictures_that_cannot_be_asked_for(
@@ -173,7 +174,7 @@ def test_a_query_that_does_not_decode_is_named(
     c: Collection, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "broken.png").write_bytes(content)
-    with pytest.raises(DataError, match=r"broken\.png cannot be compared: "):
+    with pytest.raises(DataError, match=r"broken\.png cannot be read: "):
         c.similar(tmp_path / "broken.png", compute=INLINE)
     with pytest.raises(UsageError, match="At least 1 hit"):
         c.similar("across/000.png", k=0, compute=INLINE)
@@ -213,7 +214,7 @@ def test_imported_vectors_join_and_pictures_without_them_count_nothing_by_them(
     some = paths_of(own)[:-2]
     own.index(vectors=[vectors(own, tmp_path / "v.npz", some)], compute=INLINE)
     found = own.similar("across/000.png", k=39, compute=INLINE)
-    assert "own" in found.said and found.partly == (("own", 2),)
+    assert "own" in found.remark and found.partly == (("own", 2),)
     first = {s.descriptor: s.value for s in found.shares[0]}
     assert first["own"] != 0
     lacking = set(paths_of(own)[-2:])
@@ -251,7 +252,7 @@ def test_a_picture_that_lacks_a_descriptor_is_described_now(own: Collection) -> 
 def test_vectors_on_few_pictures_are_left_out_by_name(own: Collection, tmp_path: Path) -> None:
     some = paths_of(own)[:20]
     own.index(vectors=[vectors(own, tmp_path / "v.npz", some)], compute=INLINE)
-    said = own.similar("across/000.png", compute=INLINE).said
+    said = own.similar("across/000.png", compute=INLINE).remark
     assert "own is left out, on 20 pictures alone" in said
 
 
@@ -261,10 +262,10 @@ def test_vectors_of_another_length_make_what_was_learnt_by_them_useless(
     file = tmp_path / "v.npz"
     own.index(vectors=[vectors(own, file, paths_of(own))], compute=INLINE)
     own.models.train_similarity(features=["own"], force=True)
-    assert own.similar("across/000.png", compute=INLINE).learnt
+    assert own.similar("across/000.png", compute=INLINE).trained
     own.index(vectors=[vectors(own, file, paths_of(own), length=5)], compute=INLINE)
     found = own.similar("across/000.png", compute=INLINE)
-    assert not found.learnt and "(own) are gone from the pictures" in found.said
+    assert not found.trained and "(own) are gone from the pictures" in found.remark
     assert own.models.train_similarity(force=True).proof.not_compared
 
 
@@ -282,7 +283,7 @@ def test_training_describes_where_asked_and_ranks_by_what_was_learnt(own: Collec
     report = own.models.train_similarity(source="classes")
     assert report.source == "classes" and set(report.descriptors) == {"color", "edges"}
     found = own.similar("across/000.png", k=5, compute=INLINE)
-    assert found.learnt and found.hits[0].learned and not found.said
+    assert found.trained and found.hits[0].learned and not found.remark
     assert all(n.startswith("across/") for n in names(found.hits))
     assert "2 descriptors by" in own.status().similarity_model
     assert {f.name for f in own.pictures.features() if f.used} == {"color", "edges"}
@@ -291,7 +292,7 @@ def test_training_describes_where_asked_and_ranks_by_what_was_learnt(own: Collec
 def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, _ = plant_alike(tmp_path / "store", 600, noises=1)
+    home, _ = plant_similar(tmp_path / "store", 600, noises=1)
     with home.reader() as reader:
         snapshot = reader.snapshot
         alike = uniform(snapshot)
@@ -299,7 +300,7 @@ def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(
         alike = replace(alike, shortlist=chosen)
         measured = measure_recall(snapshot, alike, snapshot.ids()[300:])
         assert 0.8 < measured.recall <= 1.0 and measured.queries == 40
-        asked = question(reader, alike, [QueryPicture(7, b"")], [], Settings())
+        asked = resolve_query(reader, alike, [QueryPicture(7, b"")], [], Settings())
         monkeypatch.setattr(candidates, "ALL", 100)
         short = candidates.candidates(snapshot, alike, asked, None)
         assert 60 <= len(short) < 400 and 7 not in short

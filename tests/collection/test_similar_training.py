@@ -25,14 +25,14 @@ from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
 from sightline.records import SimilarityJudgement
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
 from sightline.store.upkeep.purge import purge
 from sightline.store.upkeep.repair import repair
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging, Writer
 from tests.factories.planted_stores import plant
-from tests.factories.similar_collections import draw_stripes, plant_alike
+from tests.factories.similar_collections import draw_stripes, plant_similar
 from tests.naive.likeness import ranked_by_likeness
 
 
@@ -45,17 +45,17 @@ def few_learners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "TRIPLETS", 2_000)
 
 
-def run(home: Home, **options: object) -> SimilarReport:
+def run(home: StoreFolder, **options: object) -> SimilarReport:
     return train_similar(home, SimilarOptions(**options), 0.0, NoProgress())  # type: ignore[arg-type]
 
 
-def similar_model(home: Home) -> str:
+def similar_model(home: StoreFolder) -> str:
     with home.reader() as reader:
         return reader.snapshot.similar
 
 
 def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     report = run(home)
     proof = report.proof
     assert report.source == "classes" and report.learner in training.ONLINE
@@ -69,7 +69,7 @@ def test_what_tells_pictures_apart_is_learnt_and_the_gain_is_proven(tmp_path: Pa
 
 
 def test_the_record_keeps_figures_and_the_recall_of_the_shortlist(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     report = run(home)
     alike = load_similarity_model(home, report.model)
     assert alike is not None
@@ -83,7 +83,7 @@ def test_the_record_keeps_figures_and_the_recall_of_the_shortlist(tmp_path: Path
 
 
 def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
-    first, rows = plant_alike(tmp_path / "a")
+    first, rows = plant_similar(tmp_path / "a")
     held = fold_of(np.arange(1, 241)) == HELD_OUT
     rng = np.random.default_rng(0)
     words = [[f"kind{rng.integers(6) if held[i] else i % 6}"] for i in range(240)]
@@ -95,9 +95,9 @@ def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
     assert a.proof.candidate != b.proof.candidate
 
 
-def plant_loud(folder: Path) -> Home:
+def plant_loud(folder: Path) -> StoreFolder:
     """Plant pictures whose kind nobody can see for one loud number that says nothing."""
-    _, rows = plant_alike(folder.with_name(f"{folder.name}-quiet"))
+    _, rows = plant_similar(folder.with_name(f"{folder.name}-quiet"))
     loud = 300 * np.random.default_rng(5).random((len(rows), 1))
     words = [[f"kind{i % 6}"] for i in range(len(rows))]
     return plant(folder, words, {"loud": np.hstack([rows, loud]).astype(np.float32)})
@@ -120,7 +120,7 @@ def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
 
 
 def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     first = run(home)
     with pytest.raises(NotBetter, match=r"worse than the one in use: .* --force"):
         run(home, features=("noise0", "noise1"))
@@ -132,7 +132,7 @@ def test_a_combination_worse_than_the_one_in_use_is_refused(tmp_path: Path) -> N
 def test_what_is_in_use_before_any_training_is_all_descriptors_not_those_asked_for(
     tmp_path: Path,
 ) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     with pytest.raises(NotBetter, match="worse than the one in use"):
         run(home, features=("noise0",))
     assert similar_model(home) == ""
@@ -142,7 +142,7 @@ def test_what_is_in_use_before_any_training_is_all_descriptors_not_those_asked_f
 def test_a_combination_worse_than_all_alike_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     plain = training.weights_of
     monkeypatch.setattr(training, "weights_of", lambda *a: -plain(*a))
     with pytest.raises(NotBetter, match="worse than equal weights for all descriptors: mean AvgP"):
@@ -151,7 +151,7 @@ def test_a_combination_worse_than_all_alike_is_refused(
 
 
 def test_a_dry_run_publishes_nothing(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     report = run(home, dry_run=True)
     assert report.version == 0 and similar_model(home) == ""
     assert not list(home.models.iterdir())
@@ -160,14 +160,14 @@ def test_a_dry_run_publishes_nothing(tmp_path: Path) -> None:
 def test_the_same_pictures_give_the_same_bytes(tmp_path: Path) -> None:
     sums = []
     for name in ("a", "b"):
-        home, _ = plant_alike(tmp_path / name)
+        home, _ = plant_similar(tmp_path / name)
         file = arrays_file(home.models, run(home).model)
         sums.append(hashlib.sha256(file.read_bytes()).hexdigest())
     assert sums[0] == sums[1]
 
 
 def test_a_constant_descriptor_counts_nothing_and_is_named(tmp_path: Path) -> None:
-    _, rows = plant_alike(tmp_path / "unused", 120)
+    _, rows = plant_similar(tmp_path / "unused", 120)
     words = [[f"kind{i % 6}"] for i in range(120)]
     still = np.full((120, 5), 7.0, np.float32)
     home = plant(tmp_path / "store", words, {"signal": rows, "still": still})
@@ -179,12 +179,12 @@ def test_a_constant_descriptor_counts_nothing_and_is_named(tmp_path: Path) -> No
 
 
 def test_few_pictures_are_published_as_unproven(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    home, _ = plant_similar(tmp_path / "store", 60, 3)
     report = run(home)
     assert report.unproven and 0 < report.proof.n < 30 and report.version > 0
 
 
-def judge(home: Home, queries: list[int], kinds: int = 6) -> None:
+def judge(home: StoreFolder, queries: list[int], kinds: int = 6) -> None:
     """Say of each query that the next of its kind is like it, and its neighbour is not."""
     with Judging(home) as judging:
         for q in queries:
@@ -194,7 +194,7 @@ def judge(home: Home, queries: list[int], kinds: int = 6) -> None:
 
 
 def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store")
+    home, _ = plant_similar(tmp_path / "store")
     judge(home, list(range(1, 29)))
     assert run(home, dry_run=True).source == "classes"
     judge(home, list(range(29, 220)))
@@ -208,7 +208,7 @@ def test_judgements_are_learnt_from_where_there_are_enough(tmp_path: Path) -> No
 
 
 def test_only_what_was_judged_competes(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 30)
+    home, _ = plant_similar(tmp_path / "store", 30)
     told = [
         SimilarityJudgement(3, 9, True, "", 1),
         SimilarityJudgement(3, 4, False, "", 2),
@@ -222,7 +222,7 @@ def test_only_what_was_judged_competes(tmp_path: Path) -> None:
     assert found.tolist() == [[0, 0], [-1, 1]]
 
 
-def sources(home: Home, said: list[SimilarityJudgement] | None = None) -> dict[str, bool]:
+def sources(home: StoreFolder, said: list[SimilarityJudgement] | None = None) -> dict[str, bool]:
     """Return which grounds a collection has."""
     found = {}
     with home.reader() as reader:
@@ -272,17 +272,17 @@ def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:
 
 
 def test_a_ground_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 30)
+    home, _ = plant_similar(tmp_path / "store", 30)
     with pytest.raises(UsageError, match="Similarity is learned from judgements, tags"):
         run(home, source="weather")
-    with pytest.raises(UsageError, match=r"no folders that tell pictures apart\. It has: classes"):
+    with pytest.raises(UsageError, match=r"no folders that distinguish pictures\. It has: classes"):
         run(home, source="folders")
     with pytest.raises(UsageError, match="no descriptor 'gist'"):
         run(home, features=("gist",))
 
 
 def test_copies_of_a_query_neither_teach_nor_compete(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 30)
+    home, _ = plant_similar(tmp_path / "store", 30)
     with home.reader() as reader:
         grounds = find_supervision(reader.snapshot, reader.catalogue, [])
     copies = grounds.copies.copy()
@@ -297,7 +297,7 @@ def test_copies_of_a_query_neither_teach_nor_compete(tmp_path: Path) -> None:
 def test_another_training_in_between_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    home, _ = plant_similar(tmp_path / "store", 60, 3)
     plain = lifecycle.apply_gate
 
     def meanwhile(report: GateReport, *, force: bool, dry_run: bool) -> bool:
@@ -311,7 +311,7 @@ def test_another_training_in_between_is_noticed(
 
 
 def test_rollback_brings_the_combination_before_back(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    home, _ = plant_similar(tmp_path / "store", 60, 3)
     first = run(home)
     second = run(home, features=("signal", "noise0"), force=True)
     assert similar_model(home) == second.model != first.model
@@ -321,7 +321,7 @@ def test_rollback_brings_the_combination_before_back(tmp_path: Path) -> None:
 
 
 def test_purging_a_picture_takes_what_it_taught_and_what_it_was_asked_for(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    home, _ = plant_similar(tmp_path / "store", 60, 3)
     judge(home, [7, 9], 3)
     run(home)
     purge(home, [7], [])
@@ -331,7 +331,7 @@ def test_purging_a_picture_takes_what_it_taught_and_what_it_was_asked_for(tmp_pa
 
 
 def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -> None:
-    home, _ = plant_alike(tmp_path / "store", 60, 3)
+    home, _ = plant_similar(tmp_path / "store", 60, 3)
     report = run(home)
     file = arrays_file(home.models, report.model)
     data = bytearray(file.read_bytes())

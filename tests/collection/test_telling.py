@@ -25,26 +25,28 @@ from sightline.collection.search.topics import SharedSpace
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import DenseQuery, Tags, WordQuery
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.scores import Scores, open_scores, with_scores
 from sightline.store.versions import Version
 from sightline.store.writer import Change, Writer
 from tests.factories.planted_stores import clusters, plant
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 
 ACROSS = sorted(name for name, kind in RANKERS.items() if kind.shared_space)
 Float = NDArray[np.float32]
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> StoreFolder:
     words, rows = clusters(200, 6)
     # A twentieth of the pictures has no words, and lies in the space all the same.
     return plant(tmp_path / "store", [ws if i % 20 else [] for i, ws in enumerate(words)],
                  {"signal": rows})  # fmt: skip
 
 
-def trained(home: Home, ranker: str = "lscmr", progress: Told | None = None) -> Home:
+def trained(
+    home: StoreFolder, ranker: str = "lscmr", progress: RecordedProgress | None = None
+) -> StoreFolder:
     train(home, TrainOptions(rankers=(ranker,)), 0.0, progress or NoProgress())
     return home
 
@@ -59,7 +61,9 @@ def test_there_are_four_rankers_across_kinds() -> None:
 
 
 @pytest.mark.parametrize("ranker", ACROSS)
-def test_published_points_give_the_scores_of_words_and_texts(home: Home, ranker: str) -> None:
+def test_published_points_give_the_scores_of_words_and_texts(
+    home: StoreFolder, ranker: str
+) -> None:
     with trained(home, ranker).reader() as reader:
         learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None
@@ -80,7 +84,7 @@ def test_published_points_give_the_scores_of_words_and_texts(home: Home, ranker:
 
 
 @pytest.mark.parametrize("ranker", ACROSS)
-def test_a_text_finds_pictures_and_a_picture_texts(home: Home, ranker: str) -> None:
+def test_a_text_finds_pictures_and_a_picture_texts(home: StoreFolder, ranker: str) -> None:
     with trained(home, ranker).reader() as reader:
         space = SharedSpace(reader)
         (segment,) = reader.snapshot.segments
@@ -91,7 +95,7 @@ def test_a_text_finds_pictures_and_a_picture_texts(home: Home, ranker: str) -> N
             found = space.pictures(point, 15).ids - 1
             right = np.mean([p % 6 == word for p in found.tolist()])
             assert right > (0.6 if ranker == "semantic-matching" else 0.8)
-        pictures = points(reader, space.learnt.points_of(PICTURES))
+        pictures = points(reader, space.model.points_of(PICTURES))
         worded = np.setdiff1d(reader.snapshot.ids(), reader.snapshot.without_words())
         shares = []
         for row in range(0, 200, 7):
@@ -101,7 +105,7 @@ def test_a_text_finds_pictures_and_a_picture_texts(home: Home, ranker: str) -> N
         assert np.mean(shares) > 0.8
 
 
-def test_a_curve_tells_how_likely_a_text_fits(home: Home) -> None:
+def test_a_curve_tells_how_likely_a_text_fits(home: StoreFolder) -> None:
     with trained(home).reader() as reader:
         learnt = load_word_model(home, reader.snapshot.model)
         assert learnt is not None and learnt.text_curve is not None
@@ -113,9 +117,9 @@ def test_a_curve_tells_how_likely_a_text_fits(home: Home) -> None:
         assert np.array_equal(text_curve(learnt.proof, sample), text_curve(learnt.proof, sample))
 
 
-def test_points_go_with_the_model_and_older_ones_say_what_to_do(home: Home) -> None:
+def test_points_go_with_the_model_and_older_ones_say_what_to_do(home: StoreFolder) -> None:
     with trained(home).reader() as reader:
-        name = SharedSpace(reader).learnt.points_of(PICTURES)
+        name = SharedSpace(reader).model.points_of(PICTURES)
         assert len(reader.snapshot.top(DenseQuery(name, points(reader, name)[0]), 3).ids) == 3
     with Writer(home, "test") as w:
         # As a release before this one left it: a model, and no points.
@@ -139,15 +143,15 @@ def _without_points(writer: Writer) -> Version:
     return replace(writer.version, number=writer.version.number + 1, segments=tuple(segments))
 
 
-def test_rounds_are_told_while_it_learns(home: Home) -> None:
-    told = Told()
+def test_rounds_are_told_while_it_learns(home: StoreFolder) -> None:
+    told = RecordedProgress()
     trained(home, "lscmr", told)
     rounds = [n for n in told.noted if n.startswith("lscmr, round ")]
     assert len(rounds) > 5 and "objective" in rounds[0] and "violation" in rounds[-1]
 
 
 def test_words_that_are_not_published_are_found_by_points(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sightline.collection.models.word_model.LEAST_PUBLISHED", 2)
     monkeypatch.setattr("sightline.collection.models.word_model.BUDGET", 0.0)
@@ -171,7 +175,7 @@ def test_what_is_written_of_a_picture_is_one_line() -> None:
 
 
 def test_a_model_of_fewer_words_than_its_ranker_could_learn_is_trained(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sightline.collection.models.training.MOST_WORDS", 5)
     # The other one cannot learn here, but bounds the words while both may be chosen.

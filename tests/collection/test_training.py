@@ -20,7 +20,7 @@ from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
 from sightline.records import WordQuery
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
 from sightline.store.writer import Judging, Writer
 from sightline.words.term_ids import term_id
@@ -29,11 +29,11 @@ from tests.factories.planted_stores import clusters, noise_like, plant
 QUICK = TrainOptions(rankers=("ridge",))
 
 
-def run(home: Home, options: TrainOptions = QUICK) -> object:
+def run(home: StoreFolder, options: TrainOptions = QUICK) -> object:
     return train(home, options, 0.0, NoProgress())
 
 
-def sha(home: Home) -> str:
+def sha(home: StoreFolder) -> str:
     with home.reader() as reader:
         return hashlib.sha256(
             arrays_file(home.models, reader.snapshot.model).read_bytes()

@@ -16,7 +16,7 @@ from sightline.records import Batch, FeatureRows
 from sightline.store.events import NewEvent
 from sightline.store.upkeep.purge import purge
 from sightline.store.writer import Change, Judging, Writer
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 from sightline.words.term_ids import term_id
 from tests.collection.test_training import run
 from tests.factories.planted_stores import clusters, noise_like, plant, seen_event

@@ -18,7 +18,7 @@ from sightline.contracts import Compute, Part, PartDone, PartTask
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
 from sightline.records import Batch
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 from tests.factories.planted_stores import clusters, noise_like, plant, seen_event
 from tests.factories.ray_clusters import TwoNodes, needs_ray
@@ -46,7 +46,7 @@ def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.collection.models.registry._MOST_STEPS", 40_000)
 
 
-def planted(folder: Path, n: int = 240) -> Home:
+def planted(folder: Path, n: int = 240) -> StoreFolder:
     """Return a store of three segments, and a fourth whose pictures have no features."""
     words, rows = clusters(n, 8, noise=1.2)
     home = plant(folder, words, {"signal": rows, "noise": noise_like(rows)}, segments=3)
@@ -58,13 +58,13 @@ def planted(folder: Path, n: int = 240) -> Home:
 
 
 def learnt(
-    home: Home, compute: Compute | None, rankers: tuple[str, ...] = RANKERS, shards: int = 1
+    home: StoreFolder, compute: Compute | None, rankers: tuple[str, ...] = RANKERS, shards: int = 1
 ) -> TrainReport:
     options = TrainOptions(rankers=rankers, shards=shards)
     return train(home, options, 0.0, NoProgress(), compute)
 
 
-def arrays(home: Home) -> dict[str, str]:
+def arrays(home: StoreFolder) -> dict[str, str]:
     """Return the checksums of models' arrays and of all that is published."""
     files = [*home.models.rglob("*.safetensors"), *home.shards.glob("*")]
     return {hashlib.sha256(f.read_bytes()).hexdigest(): f.name.split("-")[0] for f in files}

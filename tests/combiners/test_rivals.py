@@ -85,7 +85,7 @@ def test_ranknet_keeps_the_best_pass() -> None:
     found = RankNet(n_epochs=15, rate=0.01).fit(*train, validation=held)
     assert len(found.history_) == 15
     assert found.score(*held) == pytest.approx(max(found.history_), abs=1e-6)
-    with pytest.raises(DataError, match="smaller rate"), np.errstate(all="ignore"):
+    with pytest.raises(DataError, match="Use a rate below"), np.errstate(all="ignore"):
         RankNet(n_epochs=3, rate=1e308).fit(*train)
 
 

@@ -21,13 +21,13 @@ from sightline.compute.process import WorkerProcess
 from sightline.contracts import Compute, Done, Failed, Job, Json, WorkerKind
 from sightline.errors import ComputeError, ParameterError
 from tests.factories.worker_tasks import HERE, NONSENSE, PERFORM, let_workers_import
-from tests.waiting import LATE, alive, joined, time_only_what_hangs, until_ended
+from tests.waiting import REAL_SECONDS_LEFT, alive, joined, time_only_hanging_jobs, until_ended
 
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
     let_workers_import(monkeypatch)
-    time_only_what_hangs(monkeypatch)
+    time_only_hanging_jobs(monkeypatch)
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_workers_that_cannot_start_stop_the_run(
 
 def test_time_runs_only_once_a_worker_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting takes longer than this limit; the job must not be blamed for that."""
-    monkeypatch.setattr(WorkerProcess, "seconds_left", LATE)
+    monkeypatch.setattr(WorkerProcess, "seconds_left", REAL_SECONDS_LEFT)
     now, receive = [0.0], WorkerProcess.receive
 
     def late_to_start(self: WorkerProcess) -> object:

@@ -23,7 +23,7 @@ from sightline.pictures.reading import READ_TASK, ReadLimits, request
 from sightline.testing.compute import ECHO_TASK
 from sightline.testing.faults import ESCAPE_TASK, FAULTY_READ_TASK
 from tests.factories.photos import make_photo
-from tests.factories.ray_clusters import TwoNodes, needs_ray, room, run_batch
+from tests.factories.ray_clusters import TwoNodes, memory_share, needs_ray, run_batch
 
 pytestmark = needs_ray
 ROOT = str(Path(__file__).parents[2])
@@ -81,7 +81,7 @@ def test_a_codebook_in_shards_is_the_one_made_here(cluster: TwoNodes) -> None:
 def test_matrices_are_shared_and_memory_is_divided(cluster: TwoNodes) -> None:
     with compute(cluster.address) as ray:
         held = ray.hold({"W": np.ones((3, 3)), "ids": np.ones(3)})
-        (done,) = ray.map(room, [Part({}, {"own": np.ones((2, 2))}, (held,))])
+        (done,) = ray.map(memory_share, [Part({}, {"own": np.ones((2, 2))}, (held,))])
     assert done.value["writable"] == ["ids"]
     assert done.value["share"] == int(int(str(done.value["total"])) * 0.8)
 

@@ -213,11 +213,11 @@ import os, sys
 from sightline.compute.ray_cluster import RayCompute
 from sightline.contracts import Part
 from sightline.testing import check_compute
-from tests.factories.ray_clusters import room
+from tests.factories.ray_clusters import memory_share
 
 with RayCompute(sys.argv[1]) as ray:
     check_compute(ray, 40)
-    told = next(ray.map(room, [Part({})])).value
+    told = next(ray.map(memory_share, [Part({})])).value
 print(ray.description, ray.workers, told["share"] == int(told["total"] * 0.8) // 2, sep="\\n")
 print([name for name in os.environ if name.startswith("RAY_AUTH")])
 """

@@ -68,11 +68,11 @@ def test_what_is_taken_back_leaves_no_file_and_frees_the_machine(
         answers = ray.run(FAULTY_READ_TASK, hanging(tmp_path, 5), "decode")
         reader = threading.Thread(target=pytest.raises, args=(ComputeError, next, answers))
         reader.start()
-        until(lambda: sum(bool(list(f.rglob("hang.jpg"))) for f in cluster.laid()) == 2)
+        until(lambda: sum(bool(list(f.rglob("hang.jpg"))) for f in cluster.batch_folders()) == 2)
         answers.stop()
         assert joined(reader), "it still waits for a picture that hangs"
         assert answered(ray), "both processors are still at work that nobody waits for"
-        until(lambda: not cluster.laid())
+        until(lambda: not cluster.batch_folders())
 
 
 def test_a_cancellation_that_is_lost_is_sent_again(
@@ -91,10 +91,10 @@ def test_a_cancellation_that_is_lost_is_sent_again(
         answers = ray.run(FAULTY_READ_TASK, hanging(tmp_path, 5), "decode")
         reader = threading.Thread(target=pytest.raises, args=(ComputeError, next, answers))
         reader.start()
-        until(lambda: sum(bool(list(f.rglob("hang.jpg"))) for f in cluster.laid()) == 2)
+        until(lambda: sum(bool(list(f.rglob("hang.jpg"))) for f in cluster.batch_folders()) == 2)
         answers.stop()
         assert joined(reader) and answered(ray)
-        until(lambda: not cluster.laid())
+        until(lambda: not cluster.batch_folders())
     # Both that were at work; those that waited may not have been sent yet.
     assert 2 <= len(set(lost)) <= 5
 
@@ -107,8 +107,8 @@ def test_a_cluster_is_left_without_files_on_it(
     with compute(cluster.address, seconds=FOR_EVER) as ray:
         answers = ray.run(FAULTY_READ_TASK, hanging(tmp_path, 3, before=16), "decode")
         next(answers)
-        until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.laid()))
-    assert not cluster.laid()
+        until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.batch_folders()))
+    assert not cluster.batch_folders()
 
 
 def test_what_a_killed_worker_left_is_swept_by_the_next_batch(
@@ -118,13 +118,13 @@ def test_what_a_killed_worker_left_is_swept_by_the_next_batch(
     with compute(cluster.address, seconds=FOR_EVER) as ray:
         answers = ray.run(FAULTY_READ_TASK, hanging(tmp_path, 1, before=16), "decode")
         next(answers)
-        until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.laid()))
-        (left,) = cluster.laid()
+        until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.batch_folders()))
+        (left,) = cluster.batch_folders()
         os.kill(int(left.name.partition("-")[0]), signal.SIGKILL)
         with pytest.raises(ComputeError, match="died again and again"):
             list(answers)
         assert list(left.rglob("hang.jpg"))
-        assert answered(ray) and not cluster.laid()
+        assert answered(ray) and not cluster.batch_folders()
 
 
 def test_parts_are_taken_back_too(tmp_path: Path, cluster: TwoNodes) -> None:
@@ -150,7 +150,7 @@ def test_whoever_goes_away_does_not_wait_for_a_busy_cluster(
         answers = prefetch(ray.run(FAULTY_READ_TASK, jobs, "decode"), 4)
         # Now all that was answered is taken, and the maker waits for what never is.
         assert all(isinstance(next(answers), Done) for _ in range(16))
-        until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.laid()))
+        until(lambda: any(list(f.rglob("hang.jpg")) for f in cluster.batch_folders()))
         going = threading.Thread(target=answers.close, daemon=True)
         going.start()
         assert joined(going), "it waits for pictures that nobody wants"

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.exchange.exported import folded, writable
-from sightline.exchange.xmp_merging import EMPTY, Additions, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST
-from tests.factories.exiftool import Seen, immich, lightroom, read_packets
+from tests.factories.exiftool import SidecarContent, immich, lightroom, read_packets
 from tests.factories.sidecars import ALL, keywords_packet
 
 PLACES = (TAGS_LIST, ("Places/Paris",)), (HIERARCHICAL, ("Places|Paris",)), (SUBJECT, ("Paris",))
@@ -30,7 +30,9 @@ BEFORE = {
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Seen, Seen]]:
+def both(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, tuple[SidecarContent, SidecarContent]]:
     """Return what exiftool reads before and after words are added, by what was there."""
     new = Additions(WORDS.words, "A caption", (BOX,), RegionFrame(24, 18))
     packets = [*BEFORE.values(), *(merged(before, new).data for before in BEFORE.values())]
@@ -40,14 +42,14 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Seen, Seen
 
 
 @pytest.fixture(scope="module")
-def seen(both: dict[str, tuple[Seen, Seen]]) -> dict[str, Seen]:
+def seen(both: dict[str, tuple[SidecarContent, SidecarContent]]) -> dict[str, SidecarContent]:
     """Return what it reads after."""
     return {name: after for name, (_, after) in both.items()}
 
 
 @pytest.mark.parametrize("before", BEFORE)
 def test_exiftool_reads_what_our_reader_reads(
-    before: str, both: dict[str, tuple[Seen, Seen]]
+    before: str, both: dict[str, tuple[SidecarContent, SidecarContent]]
 ) -> None:
     ours = read_keywords(merged(BEFORE[before], WORDS).data)
     had, has = both[before]
@@ -55,11 +57,11 @@ def test_exiftool_reads_what_our_reader_reads(
     for entries, now in zip(had[:3], has[:3], strict=True):
         assert now[: len(entries)] == entries
     assert has.regions == (*had.regions, "Snow")
-    assert set(has.complaints) <= set(had.complaints)
+    assert set(has.warnings) <= set(had.warnings)
 
 
 @pytest.mark.parametrize("before", BEFORE)
-def test_immich_shows_every_word_once(before: str, seen: dict[str, Seen]) -> None:
+def test_immich_shows_every_word_once(before: str, seen: dict[str, SidecarContent]) -> None:
     had = {
         "digiKam": {"Places/Germany/Berlin", "People/Anna"}, "exiftool": {"gull"},
         "immich": {"Trip"}, "flat": {"gull"},
@@ -71,7 +73,9 @@ def test_immich_shows_every_word_once(before: str, seen: dict[str, Seen]) -> Non
 
 
 @pytest.mark.parametrize("before", BEFORE)
-def test_lightroom_and_flat_readers_have_every_word(before: str, seen: dict[str, Seen]) -> None:
+def test_lightroom_and_flat_readers_have_every_word(
+    before: str, seen: dict[str, SidecarContent]
+) -> None:
     assert {("Snow",), ("Places", "Paris"), ("AC/DC",)} <= lightroom(seen[before])
     assert {"Snow", "Paris", "AC/DC"} <= set(seen[before].subject)
     assert len({folded(word) for word in seen[before].subject}) == len(seen[before].subject)
@@ -103,4 +107,4 @@ def test_flat_words_of_any_kind_are_flat_in_immich_and_lightroom(
         assert {w.replace("/", "|") for w in wanted} <= immich(now)
         assert {(w.replace("|", "/"),) for w in wanted} <= lightroom(now)
         assert len(immich(now)) == len(lightroom(now)) == len(every)
-        assert now.complaints == ()
+        assert now.warnings == ()

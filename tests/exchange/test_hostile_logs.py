@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from sightline.exchange.clicklogs import ClickLog, read_clicks
-from tests.factories.click_logs import Record, array, asked, event, interaction, lines, ranking
+from tests.factories.click_logs import (
+    Record,
+    interaction,
+    ranking,
+    ubi_event,
+    ubi_query,
+    write_array,
+    write_lines,
+)
 
-GOOD: list[Record] = [asked("1", "sea", ["a.jpg", "b.jpg"]), event("1", "b.jpg", 2)]
+GOOD: list[Record] = [ubi_query("1", "sea", ["a.jpg", "b.jpg"]), ubi_event("1", "b.jpg", 2)]
 
 
 def sound(log: ClickLog) -> bool:
@@ -35,7 +43,7 @@ def read_text(path: Path, *records: str) -> ClickLog:
     ],
 )  # fmt: skip
 def test_a_place_that_is_none_is_told(tmp_path: Path, place: str, got: str) -> None:
-    record = json.dumps(event("1", "a.jpg", 7, "impression")).replace(
+    record = json.dumps(ubi_event("1", "a.jpg", 7, "impression")).replace(
         '"ordinal": 7', f'"ordinal": {place}'
     )
     log = read_text(tmp_path / "log", record)
@@ -46,7 +54,7 @@ def test_a_place_that_is_none_is_told(tmp_path: Path, place: str, got: str) -> N
 
 
 def test_numbers_too_long_to_be_read_are_told(tmp_path: Path) -> None:
-    record = json.dumps(event("1", "a.jpg", 7, "impression")).replace("7", "9" * 5_000)
+    record = json.dumps(ubi_event("1", "a.jpg", 7, "impression")).replace("7", "9" * 5_000)
     log = read_text(tmp_path / "log", record)
     assert "log, line 2: not JSON (Exceeds the limit" in log.skipped.named[0] and sound(log)
 
@@ -68,7 +76,7 @@ def test_deep_nesting_ends_nothing(tmp_path: Path, depth: int) -> None:
 
 
 def test_bytes_that_are_no_text_are_told_in_lines_and_arrays(tmp_path: Path) -> None:
-    wrong = json.dumps(asked("2", "sky", ["c.jpg"])).encode().replace(b"c.jpg", b"c\xff.jpg")
+    wrong = json.dumps(ubi_query("2", "sky", ["c.jpg"])).encode().replace(b"c.jpg", b"c\xff.jpg")
     good = [json.dumps(r).encode() for r in GOOD]
     (tmp_path / "a").write_bytes(b"\n".join([good[0], wrong, good[1]]))
     (tmp_path / "b").write_bytes(b"[\n" + b",\n".join([good[0], wrong, good[1]]) + b"]")
@@ -80,8 +88,8 @@ def test_bytes_that_are_no_text_are_told_in_lines_and_arrays(tmp_path: Path) -> 
 
 
 def test_ids_given_twice_are_told_and_the_first_counts(tmp_path: Path) -> None:
-    again = asked("1", "sky", ["b.jpg", "c.jpg"])
-    log = read_clicks([lines(tmp_path / "log", [GOOD[0], again, again, GOOD[1], GOOD[1]])])
+    again = ubi_query("1", "sky", ["b.jpg", "c.jpg"])
+    log = read_clicks([write_lines(tmp_path / "log", [GOOD[0], again, again, GOOD[1], GOOD[1]])])
     assert sound(log) and len(log.impressions) == 1
     assert log.skipped.named == [f"log, line {k}: the list '1' was given before" for k in (2, 3)]
     assert log.skipped.counts == {"list given twice": 2, "picture clicked again": 1}
@@ -90,7 +98,7 @@ def test_ids_given_twice_are_told_and_the_first_counts(tmp_path: Path) -> None:
         ranking("1", "sky", []),
         interaction("1", "b.jpg"),
     ]
-    log = read_clicks([lines(tmp_path / "log", both)])
+    log = read_clicks([write_lines(tmp_path / "log", both)])
     assert sound(log) and log.skipped.named == ["log, line 2: the list '1' was given before"]
 
 
@@ -103,7 +111,7 @@ def test_names_and_words_without_end_take_no_memory_to_speak_of(tmp_path: Path) 
             file.write(b"x" * 1_000_000)
         file.write(b'"}\n')
         for i in range(50):
-            file.write(json.dumps(event("1", "n" * 900_000 + str(i))).encode() + b"\n")
+            file.write(json.dumps(ubi_event("1", "n" * 900_000 + str(i))).encode() + b"\n")
         file.write(json.dumps(GOOD[1]).encode())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     log = read_clicks([str(path)])
@@ -116,8 +124,8 @@ def test_names_and_words_without_end_take_no_memory_to_speak_of(tmp_path: Path) 
 
 
 def test_one_list_with_very_many_clicks(tmp_path: Path) -> None:
-    many = [event("1", f"made-up-{i % 1_000}.jpg", 1) for i in range(20_000)]
-    log = read_clicks([array(tmp_path / "log", [*GOOD, *many], None)])
+    many = [ubi_event("1", f"made-up-{i % 1_000}.jpg", 1) for i in range(20_000)]
+    log = read_clicks([write_array(tmp_path / "log", [*GOOD, *many], None)])
     assert sound(log) and log.clicks == 1_001
     assert log.skipped.counts == {
         "picture clicked again": 19_000, "click on what was not shown": 1_000,

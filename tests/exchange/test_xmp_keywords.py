@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.exchange.xmp_keywords import missing
-from sightline.exchange.xmp_merging import EMPTY, Additions, made_here, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, is_own_packet, merged
 from sightline.pictures._xmp import read_keywords, read_xmp
 from sightline.pictures.keyword_lists import HIERARCHICAL, SUBJECT, TAGS_LIST, split
 from sightline.words.tokens import tag_terms
@@ -123,9 +123,9 @@ def test_without_new_words_lists_are_completed_only_if_that_is_wanted() -> None:
     assert not merged(done.data, Additions(complete=True))
 
 
-def test_packets_made_here_are_known() -> None:
-    assert made_here(EMPTY) and made_here(merged(EMPTY, Additions(("a",))).data)
-    assert not any(made_here(other.encode()) for other in ALL.values())
+def test_packets_of_sightline_are_recognised() -> None:
+    assert is_own_packet(EMPTY) and is_own_packet(merged(EMPTY, Additions(("a",))).data)
+    assert not any(is_own_packet(other.encode()) for other in ALL.values())
 
 
 LEVEL = st.one_of(

@@ -16,10 +16,10 @@ from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
 from sightline.similarity.frames import KINDS
 from sightline_experiments.cache import temporary
-from sightline_experiments.feedback import run, tables
-from sightline_experiments.feedback.curves import draw_curves
+from sightline_experiments.feedback import report, run
 from sightline_experiments.feedback.methods import LINEAR, METHODS, REDUCED, SHIPPED
 from sightline_experiments.feedback.plan import FEATURES, full_plan, quick_plan
+from sightline_experiments.feedback.report import draw_curves
 from sightline_experiments.feedback.results import (
     HEADLINE,
     PAPERS_WAY,
@@ -106,7 +106,7 @@ def test_figures_are_written_and_read(figures: Figures, tmp_path: Path) -> None:
 
 
 def test_tables_say_what_was_found(found: FeedbackResults) -> None:
-    text = "\n".join(tables.lines(found))
+    text = "\n".join(report.lines(found))
     value = np.mean(found.features[0].tracks[LINEAR].average[-1])
     assert f"{value:>9.3f}" in text
     for said in ("ehd: query left out", "PA by C", "Wilcoxon", "of the clean gain", "left out"):

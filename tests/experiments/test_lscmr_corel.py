@@ -11,11 +11,11 @@ from sightline.compute.inline import InlineCompute
 from sightline.progress import NoProgress
 from sightline_experiments.cache import temporary
 from sightline_experiments.datasets.corel5k import Row
-from sightline_experiments.lscmr import corel, tables
+from sightline_experiments.lscmr import corel, report
 from sightline_experiments.lscmr.corel import Swept, sweep
-from sightline_experiments.lscmr.curves import draw_curves
 from sightline_experiments.lscmr.paper import PICTURE, TEXT
 from sightline_experiments.lscmr.plan import CorelPlan
+from sightline_experiments.lscmr.report import draw_curves
 from sightline_experiments.lscmr.results import LscmrResults, figures_of
 from tests.factories.corel5k import N_TEST, WORDS, load_made
 
@@ -63,7 +63,7 @@ def test_idf_is_that_of_training_pictures_and_unknown_words_say_nothing() -> Non
 
 def test_what_was_swept_is_printed_drawn_and_written(swept: list[Swept], tmp_path: Path) -> None:
     found = LscmrResults({}, classes=("a",), swept=swept)
-    text = "\n".join(tables.lines(found))
+    text = "\n".join(report.lines(found))
     assert "Corel5K: captions and pictures" in text and "near " in text
     figures = figures_of(found)
     (row,) = figures.find(measure="MAP", subset="all", protocol="Corel5K by word", direction=TEXT)

@@ -15,13 +15,13 @@ from sightline.measures.figures import Figures
 from sightline.progress import NoProgress
 from sightline.rankers.low_rank import mean_avgp
 from sightline_experiments.datasets.nuswide import NusWide
-from sightline_experiments.lscmr import paper, run_nus, tables, without_wikipedia
-from sightline_experiments.lscmr.curves import draw_curves
+from sightline_experiments.lscmr import paper, report, run_nus, without_wikipedia
 from sightline_experiments.lscmr.evaluation import PairTestSet
 from sightline_experiments.lscmr.methods import METHODS, query_targets
 from sightline_experiments.lscmr.nus import NusTask, Part, make_parts, make_tasks
 from sightline_experiments.lscmr.nus_plan import NusPlan, full_nus_plan, quick_nus_plan
 from sightline_experiments.lscmr.protocol import DIRECTIONS
+from sightline_experiments.lscmr.report import draw_curves
 from sightline_experiments.lscmr.results import NUS, LscmrResults, figures_of
 from sightline_experiments.tuning import Search, tried
 from tests.factories.nuswide import load_made
@@ -50,12 +50,14 @@ def found(c: NusWide) -> LscmrResults:
 def test_parts_have_the_sizes_of_the_plan_and_share_no_picture(c: NusWide) -> None:
     parts = make_parts(c, PLAN)
     assert [len(p.places) for p in parts] == [80, 60, 150]
-    assert [len(p.asked) for p in parts] == [80, 20, 40]
+    assert [len(p.query_rows) for p in parts] == [80, 20, 40]
     together = np.concatenate([p.places for p in parts])
     assert len(set(together.tolist())) == len(together)
     assert set(together.tolist()) <= set(c.places.tolist())
     for p in parts:
-        assert len(set(p.asked.tolist())) == len(p.asked) and p.asked.max() < len(p.places)
+        assert len(set(p.query_rows.tolist())) == len(p.query_rows) and p.query_rows.max() < len(
+            p.places
+        )
         for rows in (p.pictures, p.texts):
             lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
             assert np.all((np.abs(lengths - 1) < 1e-6) | (lengths == 0))
@@ -198,7 +200,7 @@ def test_figures_are_beside_the_papers(found: LscmrResults, tmp_path: Path) -> N
 
 
 def test_the_table_has_ours_and_the_papers(found: LscmrResults) -> None:
-    lines = list(tables.lines(found))
+    lines = list(report.lines(found))
     at = lines.index("Table 3. NUS-WIDE, text->picture; settings by validation queries")
     (row,) = (line for line in lines[at : at + 6] if line.startswith("LSCMR "))
     ours = found.of(NUS, "text->picture")["LSCMR"]
@@ -214,7 +216,7 @@ def test_the_table_has_ours_and_the_papers(found: LscmrResults) -> None:
 def test_a_set_that_is_not_there_has_the_papers_figures_alone() -> None:
     found = LscmrResults({}, classes=("a",))
     run_nus(None, PLAN, NoProgress(), found)
-    lines = list(tables.lines(found))
+    lines = list(report.lines(found))
     at = lines.index("NUS-WIDE         data unavailable")
     assert lines[at + 1] == "Table 3. NUS-WIDE, figures of the paper"
     rows = {line.split()[0]: line.split()[1:] for line in lines[at + 3 : at + 7]}

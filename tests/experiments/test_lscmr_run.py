@@ -14,12 +14,12 @@ from sightline.measures.figures import Figures
 from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
 from sightline_experiments.datasets.wikipedia import Wikipedia
-from sightline_experiments.lscmr import paper, run, tables
-from sightline_experiments.lscmr.curves import draw_curves
+from sightline_experiments.lscmr import paper, report, run
 from sightline_experiments.lscmr.evaluation import PairTestSet
 from sightline_experiments.lscmr.methods import BASELINES, METHODS, STACKED, SVM, WORDS
 from sightline_experiments.lscmr.plan import Plan, full_plan, quick_plan
 from sightline_experiments.lscmr.protocol import DIRECTIONS, Task, make_lists, make_splits, sides
+from sightline_experiments.lscmr.report import draw_curves
 from sightline_experiments.lscmr.results import (
     FIXED,
     RANDOM,
@@ -173,7 +173,7 @@ def test_figures_are_written_and_read(figures: Figures, tmp_path: Path) -> None:
 
 
 def test_tables_say_what_was_found(found: LscmrResults) -> None:
-    text = "\n".join(tables.lines(found))
+    text = "\n".join(report.lines(found))
     r = found.of(RANDOM, "picture->text")["CCA"]
     assert f"{np.mean(r.means('MAP')):.4f} ± {np.std(r.means('MAP')):.4f}" in text
     for part in ("Table 2", "Published split", "0.2208?", "Wilcoxon", "figure 3", "not published"):

@@ -17,11 +17,16 @@ from sightline.similarity.frames import FRAMES
 from sightline.similarity.pairs import Phi
 from sightline_experiments.online.distractors import distracted
 from sightline_experiments.online.evaluation import FoldTestSet
-from sightline_experiments.online.folds import N_PARTS, make_folds
-from sightline_experiments.online.frames import choose_frames, framed_rows
-from sightline_experiments.online.lists import ranked_lists
 from sightline_experiments.online.methods import METHODS, ONLINE
-from sightline_experiments.online.protocol import Task, choose_task
+from sightline_experiments.online.protocol import (
+    N_PARTS,
+    Task,
+    choose_frames,
+    choose_task,
+    framed_rows,
+    make_folds,
+    ranked_lists,
+)
 from sightline_experiments.online.simulation import UNIFORM, equal_start, simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods
 from sightline_experiments.tuning import Settings

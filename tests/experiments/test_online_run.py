@@ -15,12 +15,12 @@ from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
 from sightline_experiments.cache import ArrayCache, temporary
 from sightline_experiments.datasets.classed import Classed
-from sightline_experiments.online import paper, run, tables
-from sightline_experiments.online.curves import draw_curves
-from sightline_experiments.online.folds import make_folds
+from sightline_experiments.online import paper, report, run
 from sightline_experiments.online.methods import BATCH, METHODS, ONLINE
 from sightline_experiments.online.plan import FEATURES, Plan, full_plan, quick_plan
 from sightline_experiments.online.pool import NINE, Describer
+from sightline_experiments.online.protocol import make_folds
+from sightline_experiments.online.report import draw_curves
 from sightline_experiments.online.results import OnlineResults, best, compared, figures_of
 from sightline_experiments.tuning import Search, tried
 from tests.factories.classed import load_made
@@ -140,7 +140,7 @@ def test_what_is_beside_the_table_is_measured_once(found: OnlineResults) -> None
 
 
 def test_tables_say_what_was_found(found: OnlineResults) -> None:
-    text = "\n".join(tables.lines(found))
+    text = "\n".join(report.lines(found))
     ran = found.of("Made", "nine")["OPR"]
     assert f"{np.mean(ran.means()):.4f} ± {np.std(ran.means()):.4f}" in text
     assert "Corel            data unavailable" in text
@@ -153,7 +153,7 @@ def test_the_papers_figures_stand_beside_ours(found: OnlineResults) -> None:
     for r in found.methods:
         r.group = ("Caltech-101", r.features)
     try:
-        text = "\n".join(tables.lines(found))
+        text = "\n".join(report.lines(found))
         rows = figures_of(found).find(method="OPR", measure="mAP", at=None, features="nine")
     finally:
         for r in found.methods:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.compute.describing import load_arrays
+from sightline.compute.features import load_arrays
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.errors import DataError, ParameterError, UsageError

@@ -58,7 +58,7 @@ def test_splits_part_the_development_pictures(splits: list[Split]) -> None:
 def test_the_same_seed_splits_the_same_way(c: Corel5K, splits: list[Split]) -> None:
     again = make_splits(c, numbered(N_DEVELOPMENT), (0,), N_TRAIN)[0]
     assert again.train.rows.tolist() == splits[0].train.rows.tolist()
-    assert again.train.asked == splits[0].train.asked
+    assert again.train.query_pictures == splits[0].train.query_pictures
 
 
 def test_too_many_training_pictures_are_refused(c: Corel5K) -> None:
@@ -82,8 +82,8 @@ def test_queries_are_all_sets_of_words_that_a_caption_holds(splits: list[Split])
         for n in range(1, len(words) + 1):
             for some in combinations(sorted(words), n):
                 want.setdefault(some, []).append(picture)
-    assert dict(part.asked) == {terms: tuple(fit) for terms, fit in want.items()}
-    assert [terms for terms, _ in part.asked] == sorted(want)
+    assert dict(part.query_pictures) == {terms: tuple(fit) for terms, fit in want.items()}
+    assert [terms for terms, _ in part.query_pictures] == sorted(want)
 
 
 def test_query_vectors_weigh_words_by_training_captions(splits: list[Split]) -> None:
@@ -92,7 +92,7 @@ def test_query_vectors_weigh_words_by_training_captions(splits: list[Split]) -> 
     idf = np.log(N_TRAIN / counts)
     assert split.idf == pytest.approx(idf)
     queries = split.validation_queries
-    for i, (terms, _) in enumerate(split.validation.asked):
+    for i, (terms, _) in enumerate(split.validation.query_pictures):
         want = idf[list(terms)] / np.linalg.norm(idf[list(terms)])
         got = queries.weight[queries.start[i] : queries.start[i + 1]]
         assert got == pytest.approx(want, rel=1e-5)
@@ -101,17 +101,17 @@ def test_query_vectors_weigh_words_by_training_captions(splits: list[Split]) -> 
 def test_statistics_count(splits: list[Split]) -> None:
     part = splits[0].validation
     found = statistics(part)
-    assert found.pictures == len(part) and found.queries == len(part.asked)
-    assert found.relevant == np.mean([len(fit) for _, fit in part.asked])
-    triplets = sum(len(fit) * (len(part) - len(fit)) for _, fit in part.asked)
+    assert found.pictures == len(part) and found.queries == len(part.query_pictures)
+    assert found.relevant == np.mean([len(fit) for _, fit in part.query_pictures])
+    triplets = sum(len(fit) * (len(part) - len(fit)) for _, fit in part.query_pictures)
     assert found.triplets == triplets
 
 
 def test_a_smaller_split_has_the_first_pictures_and_their_queries(splits: list[Split]) -> None:
     small = splits[0].smaller(10)
     assert small.train.rows.tolist() == splits[0].train.rows[:10].tolist()
-    assert max(max(fit) for _, fit in small.train.asked) < 10
-    assert set(dict(small.train.asked)) < set(dict(splits[0].train.asked))
+    assert max(max(fit) for _, fit in small.train.query_pictures) < 10
+    assert set(dict(small.train.query_pictures)) < set(dict(splits[0].train.query_pictures))
     assert small.idf is splits[0].idf and small.validation is splits[0].validation
 
 
@@ -147,7 +147,7 @@ def test_precision_is_that_of_each_query_averaged(c: Corel5K, splits: list[Split
     part = test_set._part
     scores = weighted_sum(table, part.queries(splits[0].idf))
     curves = []
-    for row, (_, fit) in zip(scores, part.asked, strict=True):
+    for row, (_, fit) in zip(scores, part.query_pictures, strict=True):
         relevance = np.zeros(len(row))
         relevance[list(fit)] = 1
         curves.append(eleven_points(row, relevance).precision)
@@ -183,12 +183,12 @@ def test_the_picture_listed_twice_counts_as_asked(c: Corel5K, splits: list[Split
 def test_groups(c: Corel5K, splits: list[Split]) -> None:
     test_set = CorelTestSet(c, numbered(N_TEST))
     outcome = test_set.measure("oracle", oracle(c), splits[0])
-    groups, asked = outcome.groups, test_set._part.asked
+    groups, query_pictures = outcome.groups, test_set._part.query_pictures
     assert groups["all"].all()
     assert (groups["easy"] ^ groups["difficult"]).all()
     assert (groups["one-word"] ^ groups["multi-word"]).all()
-    train, validation = (dict(p.asked) for p in (splits[0].train, splits[0].validation))
-    for i, (terms, fit) in enumerate(asked):
+    train, validation = (dict(p.query_pictures) for p in (splits[0].train, splits[0].validation))
+    for i, (terms, fit) in enumerate(query_pictures):
         assert groups["easy"][i] == (len(fit) >= 3)
         assert groups["one-word"][i] == (len(terms) == 1)
         assert groups["not in train"][i] == (terms not in train)

@@ -18,12 +18,12 @@ from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
 from sightline_experiments.cache import temporary
 from sightline_experiments.datasets.corel5k import Corel5K
-from sightline_experiments.pamir import paper, run, tables
-from sightline_experiments.pamir.curves import draw_curves
+from sightline_experiments.pamir import paper, report, run
 from sightline_experiments.pamir.evaluation import Shown
 from sightline_experiments.pamir.kernels import KernelPlan
 from sightline_experiments.pamir.methods import METHODS, Method
 from sightline_experiments.pamir.plan import FEATURES, SHEETS, Plan, full_plan, quick_plan, views_of
+from sightline_experiments.pamir.report import draw_curves, draw_sheets, sheet
 from sightline_experiments.pamir.results import (
     PamirResults,
     SplitResult,
@@ -31,7 +31,6 @@ from sightline_experiments.pamir.results import (
     compared,
     figures_of,
 )
-from sightline_experiments.pamir.sheets import draw_sheets, sheet
 from sightline_experiments.tuning import Search, Stage
 from tests.factories.corel5k import N_DEVELOPMENT, N_TEST, load_made
 from tests.factories.photos import fingerprint
@@ -153,7 +152,7 @@ def test_all_that_learn_to_rank_are_held_against_each_other_method(found: PamirR
     others = set(renamed) - {"PAMIR", "log-product"}
     ours = {("PAMIR", "log-product"), ("log-product", "PAMIR")}
     assert pairs == ours | {(a, b) for a in ("PAMIR", "log-product") for b in others}
-    text = list(tables._wilcoxon(renamed))
+    text = list(report._wilcoxon(renamed))
     assert len([line for line in text if line.startswith("Wilcoxon, ")]) == 2
 
 
@@ -185,7 +184,7 @@ def test_the_learning_curve_has_the_sizes_there_are(found: PamirResults) -> None
 
 
 def test_tables_show_ours_and_the_papers_figures(found: PamirResults) -> None:
-    text = "\n".join(tables.lines(found))
+    text = "\n".join(report.lines(found))
     for number in ("I", "III", "IV", "V", "VI", "VII and VIII", "IX", "X", "XI", "XII"):
         assert f"Table {number}. " in text
     (row,) = [line for line in text.splitlines() if line.startswith("PAMIR") and "26.3" in line]
@@ -209,7 +208,7 @@ def test_the_best_of_the_five_is_starred_only_if_it_differs(found: PamirResults)
     means = {n: np.mean(r.means("AvgP")) for n, r in ran.items()}
     best = max(means, key=lambda n: means[n])
     for name in ran:
-        star = tables._star(ran, name, "AvgP", "all")
+        star = report._star(ran, name, "AvgP", "all")
         tests = [
             wilcoxon(ran[name].averaged("AvgP"), ran[n].averaged("AvgP")) for n in ran if n != name
         ]
@@ -231,9 +230,9 @@ def test_no_star_for_a_mean_that_a_few_queries_made(found: PamirResults) -> None
     made = {"PAMIR": of("PAMIR", mine), "SVM": of("SVM", worse)}
     test = compare(made["PAMIR"], made["SVM"], "AvgP")
     assert test.harmed > test.helped
-    assert tables._star(made, "PAMIR", "AvgP", "all") == " "
+    assert report._star(made, "PAMIR", "AvgP", "all") == " "
     made["SVM"] = of("SVM", np.full(n, 0.1))
-    assert tables._star(made, "PAMIR", "AvgP", "all") == "*"
+    assert report._star(made, "PAMIR", "AvgP", "all") == "*"
 
 
 def test_sheets_frame_what_is_relevant(c: Corel5K, found: PamirResults, tmp_path: Path) -> None:
@@ -278,7 +277,7 @@ def test_a_method_whose_package_is_missing_is_left_out_and_named(
         results = run(c, plan, InlineCompute(), cache, NoProgress(), n_train=N_TRAIN)
     assert [r.method for r in results.methods] == ["CMRM"]
     assert "sightline[some]" in results.notes[0]
-    assert "Note: PLSA (classic-strict) was left out" in "\n".join(tables.lines(results))
+    assert "Note: PLSA (classic-strict) was left out" in "\n".join(report.lines(results))
 
 
 def test_features_whose_package_is_missing_are_left_out_and_named(

@@ -15,18 +15,16 @@ from sightline.progress import NoProgress
 from sightline.regions.segment import Segmenter
 from sightline_experiments.cache import ArrayCache, temporary
 from sightline_experiments.datasets.msrc import MSRC
-from sightline_experiments.regions import curves, judging, paper, run, tables
-from sightline_experiments.regions.curves import draw_curves
+from sightline_experiments.regions import judging, paper, report, run
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import shared_out
-from sightline_experiments.regions.halves import make_halves, never_designed_on
-from sightline_experiments.regions.inputs import RegionInputs
 from sightline_experiments.regions.judging import f_of_each, pixels_per_class
 from sightline_experiments.regions.methods import Fitted, Predictions, ridge_weights, svm_weights
 from sightline_experiments.regions.plan import FEATURES, Plan, full_plan, quick_plan
 from sightline_experiments.regions.pool import Pool
+from sightline_experiments.regions.protocol import RegionInputs, make_halves, never_designed_on
+from sightline_experiments.regions.report import draw_curves, draw_sheets, overlay, palette
 from sightline_experiments.regions.results import RegionResults, figures_of
-from sightline_experiments.regions.sheets import draw_sheets, overlay, palette
 from sightline_experiments.tuning import Search, tried
 from tests.factories.msrc import load_made
 from tests.factories.photos import fingerprint
@@ -98,7 +96,7 @@ def test_pictures_that_nothing_was_designed_on_are_measured_apart(
             assert o.n_clean == len(clean) and set(o.clean) == set(o.measures)
     rows = [r for r in figures_of(found).rows if r.subset == "never designed on"]
     assert {r.measure for r in rows} == {"F", "F@5", "NMI", "pixel accuracy"}
-    assert "nothing was designed on, latent model" in "\n".join(tables.lines(found))
+    assert "nothing was designed on, latent model" in "\n".join(report.lines(found))
 
 
 def test_what_was_said_of_some_pictures() -> None:
@@ -113,7 +111,7 @@ def test_what_was_said_of_some_pictures() -> None:
 
 
 def test_tables_name_every_method_and_the_papers_figures(found: RegionResults) -> None:
-    text = "\n".join(tables.lines(found))
+    text = "\n".join(report.lines(found))
     for name in PLAN.searches["classic"]:
         assert name in text
     assert "0.4552 / 0.5295" in text and "(paper +10.7%)" in text
@@ -153,7 +151,7 @@ def test_curves_of_growth_have_every_size(
     found: RegionResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[dict[str, tuple[list[float], list[float]]]] = []
-    monkeypatch.setattr(curves, "draw_lines", lambda file, lines, *_: drawn.append(lines))
+    monkeypatch.setattr(report, "draw_lines", lambda file, lines, *_: drawn.append(lines))
     draw_curves(found, tmp_path)
     pictures, tags = ([len(x) for x, _ in lines.values()] for lines in drawn[-2:])
     assert pictures == [5, 5] and min(tags) >= 4
@@ -199,7 +197,7 @@ def test_test_pictures_are_looked_at_once_and_their_tags_are_hidden(c: MSRC, fol
     halves, tests = make_halves(c.scenes, 1)
     with temporary() as cache:
         pool = Pool(c, InlineCompute(), cache, NoProgress())
-        seen = RegionInputs(c, pool, dict(PLAN.cuts), 8).seen("classic", halves[0])
+        seen = RegionInputs(c, pool, dict(PLAN.cuts), 8).of_half("classic", halves[0])
         # What was found is kept for the next run.
         again = Pool(c, InlineCompute(), cache, NoProgress()).classic(CUT)
     assert not seen.tags[tests[0]].any()
@@ -218,7 +216,7 @@ def test_deep_regions_are_learnt_from(c: MSRC) -> None:
     plan = replace(PLAN, splits=1, features=("deep",), searches={"deep": few})
     with temporary() as cache:
         found = run(c, plan, InlineCompute(), cache, NoProgress())
-    assert found.features() == ["deep"] and "ImageNet" in "\n".join(tables.lines(found))
+    assert found.features() == ["deep"] and "ImageNet" in "\n".join(report.lines(found))
     assert found.of("deep")[paper.RIDGE].values(judging.F)[0] > 0.5
 
 

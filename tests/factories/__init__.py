@@ -1,1 +1,1 @@
-"""What tests are made of: small collections, data sets, files and servers."""
+"""Test data: small collections, data sets, files and servers."""

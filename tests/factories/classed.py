@@ -39,6 +39,6 @@ def _jpeg(k: int, rng: np.random.Generator) -> bytes:
 def load_made(folder: Path) -> Classed:
     """Make the set in a folder and load it."""
     unpack(made_files(), folder / KIND.name)
-    found = load_classed(folder, KIND)
-    assert found is not None
-    return found
+    dataset = load_classed(folder, KIND)
+    assert dataset is not None
+    return dataset

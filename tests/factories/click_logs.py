@@ -10,7 +10,7 @@ from typing import Any
 Record = dict[str, Any]
 
 
-def asked(key: str, query: str, shown: Sequence[object]) -> Record:
+def ubi_query(key: str, query: str, shown: Sequence[object]) -> Record:
     """Return a UBI query."""
     return {
         "application": "gallery", "query_id": key, "client_id": "c", "user_query": query,
@@ -18,7 +18,7 @@ def asked(key: str, query: str, shown: Sequence[object]) -> Record:
     }  # fmt: skip
 
 
-def event(key: str, name: object, rank: object = None, action: str = "click") -> Record:
+def ubi_event(key: str, name: object, rank: object = None, action: str = "click") -> Record:
     """Return a UBI event."""
     attributes: Record = {"object": {"object_id": name, "object_id_field": "path"}}
     if rank is not None:
@@ -46,13 +46,13 @@ def interaction(key: str | None, name: object, kind: str = "click") -> Record:
     }  # fmt: skip
 
 
-def lines(path: Path, records: Iterable[object]) -> str:
+def write_lines(path: Path, records: Iterable[object]) -> str:
     """Write records a line each; return the file's name."""
     path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
     return str(path)
 
 
-def array(path: Path, records: Iterable[object], indent: int | None = 1) -> str:
+def write_array(path: Path, records: Iterable[object], indent: int | None = 1) -> str:
     """Write records as one array; return the file's name."""
     text = json.dumps(list(records), indent=indent, ensure_ascii=False)
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A small store, and click logs taken into it."""
+"""A small store, and click logs imported into it."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from sightline.collection.clicks.log_import import ClicksReport, import_clicks
 from sightline.progress import NoProgress
 from sightline.records import ClickedList
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 from tests.factories.planted_stores import plant
 
 ROOT = b"/nowhere/photos"
 
 
-def eight_pictures(folder: Path) -> Home:
-    """Eight pictures 0000.jpg to 0007.jpg, with ids 1 to 8."""
+def eight_pictures(folder: Path) -> StoreFolder:
+    """Return a store of eight pictures, 0000.jpg to 0007.jpg, with ids 1 to 8."""
     rows = np.eye(8, dtype=np.float32)
     words = [["tree"], ["tree"], ["tree"], ["sea"], ["sea"], ["sea"], [], []]
     return plant(folder / "store", words, {"own": rows})
 
 
-def take(home: Home, *paths: str, eta: float | None = None, dry_run: bool = False) -> ClicksReport:
+def import_logs(
+    home: StoreFolder, *paths: str, eta: float | None = None, dry_run: bool = False
+) -> ClicksReport:
     return import_clicks(home, ROOT, paths, eta, dry_run, NoProgress())
 
 
-def kept(home: Home) -> list[ClickedList]:
+def impressions_of(home: StoreFolder) -> list[ClickedList]:
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         return distinct_impressions(log)
 
 
-def revert(home: Home, session: str) -> None:
+def revert(home: StoreFolder, session: str) -> None:
     with Judging(home) as judging:
         judging.append([NewEvent("session-reverted", body={"session": session})])
 
 
-def said_by(home: Home) -> FromClicks:
+def labels_from_clicks(home: StoreFolder) -> FromClicks:
     with home.reader() as reader:
-        return from_clicks(kept(home), reader.snapshot)
+        return from_clicks(impressions_of(home), reader.snapshot)

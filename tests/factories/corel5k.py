@@ -64,6 +64,6 @@ def pack(files: dict[str, bytes], archive: Path, prefix: str = "") -> Path:
 
 def load_made(folder: Path) -> Corel5K:
     """Make the set in a folder and load it."""
-    found = load_corel5k(unpack(made_files(), folder), COUNTS)
-    assert found is not None
-    return found
+    dataset = load_corel5k(unpack(made_files(), folder), COUNTS)
+    assert dataset is not None
+    return dataset

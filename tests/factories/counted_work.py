@@ -1,4 +1,4 @@
-"""How much work something takes, counted: the same on every machine, however busy it is."""
+"""Work measured by counting, which gives the same on every machine, however busy it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Counted(str):
-    """A text that counts how often it is compared, which no profiler sees inside of a list."""
+    """A string that counts its comparisons, which no profiler sees inside of a list."""
 
     __slots__ = ()
     compared = 0
@@ -25,7 +25,7 @@ class Counted(str):
 
 
 def calls(work: Callable[..., object]) -> int:
-    """Return how many functions a piece of work calls, those written in C counted as well."""
+    """Return the number of function calls of some work, including functions written in C."""
     n = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
@@ -41,25 +41,25 @@ def calls(work: Callable[..., object]) -> int:
     return n
 
 
-def opened(work: Callable[..., object]) -> list[str]:
-    """Return the files that a piece of work opens, in order."""
-    found: list[str] = []
-    _watching.append(found)
+def opened_files(work: Callable[..., object]) -> list[str]:
+    """Return the files that some work opens, in order."""
+    paths: list[str] = []
+    _watching.append(paths)
     if len(_hooked) == 0:
         _hooked.append(True)
-        sys.addaudithook(_heard)
+        sys.addaudithook(_audit)
     try:
         work()
     finally:
-        _watching.remove(found)
-    return found
+        _watching.remove(paths)
+    return paths
 
 
 _watching: list[list[str]] = []
 _hooked: list[bool] = []
 
 
-def _heard(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if _watching and event == "open":
-        for found in _watching:
-            found.append(str(arguments[0]))
+        for paths in _watching:
+            paths.append(str(arguments[0]))

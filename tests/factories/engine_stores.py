@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sightline.records import Batch, FeatureRows
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
 from sightline.testing.milvus import MilvusProcess
@@ -33,9 +33,9 @@ def a_server(folder: Path, *, password: bool = False) -> Iterator[MilvusProcess]
 
 def store_of(
     folder: Path, batches: Sequence[Batch], deleted: Sequence[int] = (), *, merged: bool = False
-) -> Home:
+) -> StoreFolder:
     """Return a store with some pictures in it."""
-    home = Home(folder)
+    home = StoreFolder(folder)
     with Writer(home, "test") as w:
         for b in batches:
             w.publish(Change(batches=[b]), finished=True)
@@ -45,7 +45,7 @@ def store_of(
     return home
 
 
-def opened(home: Home) -> Snapshot:
+def opened(home: StoreFolder) -> Snapshot:
     """Return the current version of a store."""
     with home.reader() as reader:
         return reader.snapshot

@@ -1,4 +1,4 @@
-"""What exiftool reads in sidecars, and what galleries would show of it."""
+"""The content of sidecars as exiftool reads it, and the keywords that galleries would show."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _TAGS_LIST, _HIERARCHICAL, _SUBJECT, _REGIONS = (
 )  # fmt: skip
 
 
-class Seen(NamedTuple):
-    """The keyword lists of a sidecar, the names of its regions, and what exiftool complains of."""
+class SidecarContent(NamedTuple):
+    """The keyword lists of a sidecar, the names of its regions, and exiftool's warnings."""
 
     tags_list: tuple[str, ...]
     hierarchical: tuple[str, ...]
     subject: tuple[str, ...]
     regions: tuple[str, ...] = ()
-    complaints: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def executable() -> str:
-    """Return where exiftool is; without it a test is left out, or fails where none may be."""
-    found = shutil.which("exiftool") or (str(_VENDORED) if _VENDORED.exists() else None)
-    if found is None or shutil.which("perl") is None:
+    """Return the path of exiftool; without it a test is skipped, or fails if none may be."""
+    path = shutil.which("exiftool") or (str(_VENDORED) if _VENDORED.exists() else None)
+    if path is None or shutil.which("perl") is None:
         reason = f"no exiftool here: {HOW}"
         if os.environ.get("SIGHTLINE_EXIFTOOL_TESTS") == "all":
             pytest.fail(reason)
         pytest.skip(reason)
-    return found
+    return path
 
 
-def read(paths: Sequence[Path]) -> list[Seen]:
+def read(paths: Sequence[Path]) -> list[SidecarContent]:
     """Read sidecars in one call, in their order."""
     wanted = [f"-{name}" for name in (_TAGS_LIST, _HIERARCHICAL, _SUBJECT, _REGIONS)]
     command = [
@@ -61,12 +61,12 @@ def read(paths: Sequence[Path]) -> list[Seen]:
         check=False, encoding="utf-8",
     )  # fmt: skip
     # Numbers stay as they are written: 2024.10 is a keyword.
-    found = json.loads(done.stdout, parse_int=str, parse_float=str)
-    assert [entry["SourceFile"] for entry in found] == list(map(str, paths)), done.stderr
-    return [_seen(entry) for entry in found]
+    entries = json.loads(done.stdout, parse_int=str, parse_float=str)
+    assert [entry["SourceFile"] for entry in entries] == list(map(str, paths)), done.stderr
+    return [_content(entry) for entry in entries]
 
 
-def read_packets(packets: Sequence[bytes], folder: Path) -> list[Seen]:
+def read_packets(packets: Sequence[bytes], folder: Path) -> list[SidecarContent]:
     """Read packets in one call."""
     paths = [folder / f"{i}.xmp" for i in range(len(packets))]
     for path, packet in zip(paths, packets, strict=True):
@@ -74,30 +74,30 @@ def read_packets(packets: Sequence[bytes], folder: Path) -> list[Seen]:
     return read(paths)
 
 
-def immich(seen: Seen) -> set[str]:
-    """Return the tags immich shows of a sidecar: of the first list there is, `/` parts levels."""
-    if seen.tags_list:
-        entries = list(seen.tags_list)
+def immich(content: SidecarContent) -> set[str]:
+    """Return the tags that immich shows: the first list there is, levels separated by `/`."""
+    if content.tags_list:
+        entries = list(content.tags_list)
     else:
-        levels = (entry.split("|") for entry in seen.hierarchical)
+        levels = (entry.split("|") for entry in content.hierarchical)
         entries = ["/".join(level.replace("/", "|") for level in path) for path in levels]
     return {"/".join(filter(None, entry.split("/"))) for entry in entries}
 
 
-def lightroom(seen: Seen) -> set[tuple[str, ...]]:
-    """Return the keywords Lightroom and darktable show of a sidecar, as levels."""
-    return {tuple(entry.split("|")) for entry in seen.hierarchical or seen.subject}
+def lightroom(content: SidecarContent) -> set[tuple[str, ...]]:
+    """Return the keywords that Lightroom and darktable show, as levels."""
+    return {tuple(entry.split("|")) for entry in content.hierarchical or content.subject}
 
 
-def _seen(entry: dict[str, object]) -> Seen:
+def _content(entry: dict[str, object]) -> SidecarContent:
     regions = entry.get(_REGIONS)
     listed = regions.get("RegionList", []) if isinstance(regions, dict) else []
     names = tuple(str(region.get("Name")) for region in listed)
-    complaints = tuple(f"{k}: {v}" for k, v in entry.items() if k.endswith(("Warning", "Error")))
+    warnings = tuple(f"{k}: {v}" for k, v in entry.items() if k.endswith(("Warning", "Error")))
     tags, hierarchical, subject = (
         _listed(entry.get(name)) for name in (_TAGS_LIST, _HIERARCHICAL, _SUBJECT)
     )
-    return Seen(tags, hierarchical, subject, names, complaints)
+    return SidecarContent(tags, hierarchical, subject, names, warnings)
 
 
 def _listed(value: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A collection whose words go out, and ways to say what people think of them."""
+"""A collection whose words are exported, and ways to judge them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tests.factories.photos import make_photos
 
 
 def indexed(folder: Path, n: int = 8) -> Collection:
-    """Return a collection of pictures with words in text files beside them."""
+    """Return an indexed collection of pictures with words in text files beside them."""
     photos = make_photos(folder / "photos", n)
     c = Collection.open(photos, store=folder / "store", workers=1)
-    again(c)
+    reindex(c)
     return c
 
 
-def again(c: Collection, *tables: Path) -> None:
+def reindex(c: Collection, *tables: Path) -> None:
     """Index in this process."""
     c.index(words=tables, compute=InlineCompute())
 
 
-def say(c: Collection, query: str, picture: int, fits: bool, session: str = "s") -> None:
-    """Judge a picture as people do in a session."""
+def judge(c: Collection, query: str, picture: int, fits: bool, session: str = "s") -> None:
+    """Judge a picture as a user does in a session."""
     body: dict[str, Json] = {
         "query": query, "relevance": float(fits), "source": "judge", "mark": f"{query}{fits}",
     }  # fmt: skip
@@ -35,22 +35,22 @@ def say(c: Collection, query: str, picture: int, fits: bool, session: str = "s")
 
 
 def folder_of(c: Collection) -> Path:
-    """Return where the pictures lie."""
+    """Return the folder of the pictures."""
     return Path(c.root.decode())
 
 
-def terms(c: Collection) -> dict[bytes, set[str]]:
-    """Return the terms each picture can be found by."""
+def terms_of(c: Collection) -> dict[bytes, set[str]]:
+    """Return the terms by which each picture is found."""
     with c.home.reader() as reader:
         spelled = dict(reader.catalogue.terms())
-        found: dict[bytes, set[str]] = {}
+        of_path: dict[bytes, set[str]] = {}
         for s in reader.snapshot.segments:
             alive = s.alive()
             for row, picture in enumerate(s.ids.tolist()):
                 if alive[row]:
                     a, b = s.base["word_start"][row : row + 2]
                     path = reader.catalogue.facts([picture])[picture].path
-                    found[path] = {
+                    of_path[path] = {
                         spelled[t] for t in s.base["terms"][s.base["word"][a:b]].tolist()
                     }
-        return found
+        return of_path

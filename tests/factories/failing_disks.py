@@ -40,7 +40,7 @@ def loaded_sqlite() -> str | None:
 
 @dataclass
 class Crash:
-    """What a crashed child had said before it ended."""
+    """What a crashed child had reported before it ended."""
 
     acks: list[list[Any]]
     finished: bool
@@ -48,7 +48,7 @@ class Crash:
 
 
 class Disk:
-    """Watches one child process; made in the parent, used in the child."""
+    """Watches one child process; created in the parent, used in the child."""
 
     def __init__(self, store: Path, shadow: Path, stop_at: int, *, flush: bool = True) -> None:
         self.store, self.shadow, self.stop_at, self.flush = store, shadow, stop_at, flush
@@ -108,7 +108,7 @@ class Disk:
         return call
 
     def step(self) -> None:
-        """Count a step, and end the process if it is the one."""
+        """Count a step, and kill the process at the chosen one."""
         self.steps += 1
         if self.steps == self.stop_at:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -199,8 +199,8 @@ def run_child(work: Callable[[Callable[..., None]], None], disk: Disk) -> Crash:
         try:
             os.close(reader)
             disk.install()
-            work(lambda *said: _say(writer, said))
-            _say(writer, ["finished", disk.steps])
+            work(lambda *message: _send(writer, message))
+            _send(writer, ["finished", disk.steps])
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -217,8 +217,8 @@ def run_child(work: Callable[[Callable[..., None]], None], disk: Disk) -> Crash:
     return Crash([a for a in lines if a[0] != "finished"], finished, steps)
 
 
-def _say(fd: int, said: Any) -> None:
-    os.write(fd, json.dumps(list(said)).encode() + b"\n")
+def _send(fd: int, message: Any) -> None:
+    os.write(fd, json.dumps(list(message)).encode() + b"\n")
 
 
 def cut_power(store: Path, shadow: Path, seed: int) -> None:

@@ -22,6 +22,6 @@ def output_without_compiler(code: str) -> str:
 def imported_by(*modules: str) -> set[str]:
     """Return all modules there are after some were imported."""
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
-    found = set(output_of(code).split())
-    assert found >= set(modules)
-    return found
+    loaded = set(output_of(code).split())
+    assert loaded >= set(modules)
+    return loaded

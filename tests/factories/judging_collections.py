@@ -1,4 +1,4 @@
-"""Collections for tests of judging sessions: clusters planted in a store, with files to find."""
+"""Collections for tests of feedback sessions: clusters planted in a store, with files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.factories.planted_stores import clusters, noise_like, plant
 def judged_collection(folder: Path, n: int = 120, kinds: int = 6, noise: float = 0.5) -> Collection:
     """Return a collection of clusters; picture i, of id i + 1, is of cluster i mod `kinds`.
 
-    Every second picture carries the word of its cluster; the descriptor `signal` tells clusters
-    apart, `color` tells nothing.
+    Every second picture is tagged with the word of its cluster; the feature `deep` separates the
+    clusters, `color` is noise.
     """
     words, rows = clusters(n, kinds, noise=noise)
     some = [w if (i // kinds) % 2 == 0 else [] for i, w in enumerate(words)]
@@ -29,12 +29,12 @@ def judged_collection(folder: Path, n: int = 120, kinds: int = 6, noise: float =
 
 
 def kind_of(picture: int, kinds: int = 6) -> int:
-    """Return which cluster a picture is of."""
+    """Return the cluster of a picture."""
     return (picture - 1) % kinds
 
 
 def precision(pictures: list[int], kind: int, kinds: int = 6) -> float:
-    """Return the share of pictures that are of a cluster."""
+    """Return the share of pictures in a cluster."""
     return float(np.mean([kind_of(p, kinds) == kind for p in pictures]))
 
 
@@ -47,10 +47,10 @@ def events_of(c: Collection, *kinds: str) -> list[Event]:
         log.close()
 
 
-def slipped(session: Session) -> int:
-    """Judge 27 pictures of a session that began with picture 1; return the one that fits after all.
+def judge_with_label_noise(session: Session) -> int:
+    """Judge 27 pictures of a session that began with picture 1, one of them wrongly; return it.
 
-    It is said not to.
+    It is relevant, and is judged not to be.
     """
     alike = [h.picture for h in session.next(120) if kind_of(h.picture) == kind_of(1)]
     unlike = [p for p in range(2, 60) if kind_of(p) != kind_of(1)]

@@ -37,8 +37,8 @@ def made_files(seed: int = 0) -> dict[str, bytes]:
             name = f"{s + 1}_{i + 1}_s"
             files[f"images/{name}.jpg"] = _jpeg(labels, random)
             files[f"gt/{name}.png"] = _png(labels)
-            there = [NAMES[j] for j in np.unique(labels) if j]
-            lines.append(f"{name}\t{s + 1}\t{' '.join(there)}\n")
+            names = [NAMES[j] for j in np.unique(labels) if j]
+            lines.append(f"{name}\t{s + 1}\t{' '.join(names)}\n")
     files["tags.tsv"] = "".join(lines).encode()
     return files
 
@@ -72,6 +72,6 @@ def _png(labels: NDArray[np.uint8]) -> bytes:
 def load_made(folder: Path) -> MSRC:
     """Make the set in a folder and load it."""
     unpack(made_files(), folder / NAME)
-    found = load_msrc(folder, COUNTS)
-    assert found is not None
-    return found
+    dataset = load_msrc(folder, COUNTS)
+    assert dataset is not None
+    return dataset

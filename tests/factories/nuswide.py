@@ -25,7 +25,7 @@ NO_TAG, NO_CONCEPT = 10, 16
 
 
 def made_tables(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return concepts, tags and counts of visual words: concepts tell what the others are like."""
+    """Return concepts, tags and counts of visual words; the last two depend on the concepts."""
     rng = np.random.default_rng(seed)
     concepts = rng.random((N, len(NAMES))) < 0.05
     concepts[np.arange(N), rng.integers(len(NAMES), size=N)] = True
@@ -38,7 +38,7 @@ def made_tables(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _blocks(n: int) -> np.ndarray:
-    """Return which columns are those of a concept."""
+    """Return the indicator of the columns that belong to each concept."""
     return np.repeat(np.eye(len(NAMES)), n // len(NAMES), axis=1)
 
 
@@ -60,6 +60,6 @@ def _lines(table: np.ndarray, between: str) -> bytes:
 
 def load_made(folder: Path) -> NusWide:
     """Write the set into a folder and load it."""
-    found = load_nuswide(unpack(made_files(), folder / "nuswide").parent, COUNTS)
-    assert found is not None
-    return found
+    dataset = load_nuswide(unpack(made_files(), folder / "nuswide").parent, COUNTS)
+    assert dataset is not None
+    return dataset

@@ -37,7 +37,7 @@ def make_photos(folder: Path, n: int = 8) -> Path:
 
 
 def paint(folder: Path, n: int, worded: bool, seed: int, start: int = 0) -> None:
-    """Draw pictures of one colour each, with words if wanted."""
+    """Draw pictures of one colour each, with words if `worded`."""
     rng = np.random.default_rng(seed)
     names = list(COLOURS)
     for i in range(start, start + n):
@@ -60,7 +60,7 @@ def paint_some_with_words(folder: Path) -> Path:
 def paint_squares(folder: Path, n: int, *, seed: int = 0) -> dict[str, tuple[int, int, int]]:
     """Draw grey noise with a square of one colour somewhere, which is the picture's word.
 
-    Every fourth picture carries no word. Returns where each square lies: top, left, side.
+    Every fourth picture has no word. Returns the place of each square: top, left, side.
     """
     rng = np.random.default_rng(seed)
     folder.mkdir(exist_ok=True)
@@ -84,8 +84,8 @@ def patches(seed: int, height: int = 64, width: int = 96) -> NDArray[np.uint8]:
     coarse = rng.integers(0, 256, (4, 6, 3), dtype=np.uint8)
     smooth = np.kron(coarse, np.ones((height // 4 + 1, width // 6 + 1, 1), np.uint8))
     grain = rng.integers(0, 1 + 20 * (seed % 3), (height, width, 3))
-    found: NDArray[np.uint8] = np.clip(smooth[:height, :width] + grain, 0, 255).astype(np.uint8)
-    return found
+    pixels: NDArray[np.uint8] = np.clip(smooth[:height, :width] + grain, 0, 255).astype(np.uint8)
+    return pixels
 
 
 def blobs(seed: int, height: int = 96, width: int = 128) -> NDArray[np.uint8]:
@@ -103,7 +103,7 @@ def blobs(seed: int, height: int = 96, width: int = 128) -> NDArray[np.uint8]:
 
 
 def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
-    """Return mode, size, time and content of everything in a folder, to see whether it changed."""
+    """Return mode, size, time and content of all files in a folder, to detect changes."""
     out = {}
     for path in sorted([folder, *folder.rglob("*")]):
         s = path.lstat()

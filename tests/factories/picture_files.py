@@ -66,12 +66,12 @@ def turned(rgb: RGB, orientation: int) -> RGB:
 
 def exif(orientation: int, *, gps: bool = False) -> Image.Exif:
     """Return EXIF with an orientation, and perhaps a place on earth."""
-    found = Image.Exif()
-    found[274] = orientation
+    tags = Image.Exif()
+    tags[274] = orientation
     if gps:
-        found[271] = "SecretCamera"
-        found.get_ifd(0x8825).update({1: "N", 2: (52.0, 31.0, 12.0), 3: "E", 4: (13.0, 24.0, 36.0)})
-    return found
+        tags[271] = "SecretCamera"
+        tags.get_ifd(0x8825).update({1: "N", 2: (52.0, 31.0, 12.0), 3: "E", 4: (13.0, 24.0, 36.0)})
+    return tags
 
 
 def chunk(name: bytes, body: bytes) -> bytes:

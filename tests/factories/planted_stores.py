@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sightline.contracts import Json
 from sightline.records import Batch, FeatureRows
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 from sightline.words.term_ids import term_id
 
@@ -24,9 +24,9 @@ def plant(
     features: Mapping[str, Float],
     *,
     segments: int = 1,
-) -> Home:
-    """Make a store whose pictures carry some words and have some features."""
-    home = Home(folder)
+) -> StoreFolder:
+    """Make a store whose pictures have some words and features."""
+    home = StoreFolder(folder)
     spelled = sorted({(term_id(w), w) for ws in words for w in ws})
     with Writer(home, "test") as writer:
         events = writer.append([seen_event(i) for i in range(len(words))])
@@ -48,7 +48,7 @@ def plant(
 
 
 def seen_event(i: int) -> NewEvent:
-    """Return the fact that a picture was seen."""
+    """Return the event of a picture that was seen."""
     body: dict[str, Json] = {
         "path": f"{i:04d}.jpg", "sha": f"{i:064x}", "size": 1, "mtime": 1, "width": 1, "height": 1,
         "format": "JPEG", "taken": None,
@@ -69,5 +69,5 @@ def clusters(
 
 
 def noise_like(rows: Float, seed: int = 1) -> Float:
-    """Return a feature that tells nothing."""
+    """Return a feature of random numbers."""
     return np.random.default_rng(seed).normal(size=rows.shape).astype(np.float32)

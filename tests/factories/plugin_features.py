@@ -1,4 +1,4 @@
-"""Features as a plugin would bring them: two good ones, and one for each promise to break."""
+"""Features as a plugin would have them: two valid ones, and one for each violated requirement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Size(MeanColour):
 
 
 def red(rgb: RGB) -> bool:
-    """Say whether a picture is one that the features below stumble over."""
+    """Return whether the features below fail on a picture."""
     return bool(rgb[..., 0].mean() > 200 and rgb[..., 1].mean() < 50)
 
 
@@ -69,7 +69,7 @@ class WrongShapeAtRed(MeanColour):
         return row[:2] if red(rgb) else row
 
 
-# -- one for each promise that check_feature has to find broken ----------------------------------
+# -- one for each requirement that check_feature has to find violated ----------------------------
 
 
 class NoName(MeanColour):
@@ -125,7 +125,7 @@ class WrongShape(MeanColour):
 
 
 class ShapeOfSize(MeanColour):
-    """Breaks its promise only at one of the sizes a picture can have."""
+    """Violates a requirement only for small pictures."""
 
     def describe(self, rgb: RGB) -> Row:
         row = super().describe(rgb)

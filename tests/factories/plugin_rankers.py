@@ -1,4 +1,4 @@
-"""Rankers as a plugin would bring them."""
+"""Rankers as a plugin would have them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ CENTROIDS = RankerEntry(
 
 
 class Centroids:
-    """Scores a picture by its inner product with the mean of the pictures that carry a word."""
+    """Scores a picture by its inner product with the mean of the pictures tagged with a word."""
 
     def __init__(self, *, shrink: float = 0.5) -> None:
         self.shrink = shrink
 
     def fit(self, X: Any, y: Any) -> Self:
-        carried = np.asarray(y.todense(), np.float32) > 0
-        sums = carried.T.astype(np.float32) @ np.asarray(X, np.float32)
-        means = sums / np.maximum(carried.sum(axis=0)[:, None], 1)
+        tagged = np.asarray(y.todense(), np.float32) > 0
+        sums = tagged.T.astype(np.float32) @ np.asarray(X, np.float32)
+        means = sums / np.maximum(tagged.sum(axis=0)[:, None], 1)
         self.centroids_ = means - self.shrink * np.asarray(X, np.float32).mean(axis=0)
         return self
 

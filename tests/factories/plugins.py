@@ -1,4 +1,4 @@
-"""Plugins and packages with plugins, as long as a test wants them."""
+"""Plugins and packages with plugins, registered as long as a test needs them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _hook = pluggy.HookimplMarker("sightline")
 
 
 class Plugin:
-    """What another package would register by its entry point: classes of `plugin_features`."""
+    """A plugin as another package would register it: classes of `plugin_features`."""
 
     def __init__(self, *features: tuple[str, str]) -> None:
         self.features = features
@@ -34,7 +34,7 @@ class Plugin:
 
 @contextlib.contextmanager
 def plugged(monkeypatch: pytest.MonkeyPatch, *features: tuple[str, str]) -> Iterator[None]:
-    """Have features, given by name and class, here and in workers; without any, `mean-colour`."""
+    """Register features by name and class, here and in workers; by default `mean-colour`."""
     let_workers_import(monkeypatch)
     plugin = Plugin(*(features or [("mean-colour", "MeanColour")]))
     plugins.manager().register(plugin)
@@ -45,7 +45,7 @@ def plugged(monkeypatch: pytest.MonkeyPatch, *features: tuple[str, str]) -> Iter
 
 
 def install_package(folder: Path, name: str, module: str) -> None:
-    """Lay out a package that names a module as its plugin, as pip would; the module lies here."""
+    """Install a package with a plugin module, as pip would; the module is from this folder."""
     info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -55,7 +55,7 @@ def install_package(folder: Path, name: str, module: str) -> None:
 
 @contextlib.contextmanager
 def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
-    """Have the packages of a folder, here and in processes that are started."""
+    """Make the packages of a folder importable, here and in new processes."""
     before = set(sys.modules)
     with monkeypatch.context() as m:
         m.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)

@@ -1,4 +1,4 @@
-"""Lists of pictures with relevance, for tests of what combines similarities."""
+"""Lists of pictures with relevance, for tests of combiners."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Made = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
 
 
 def made_lists(n_lists: int = 20, size: int = 30, d: int = 5, seed: int = 0) -> Made:
-    """Lists whose relevant pictures are those with the largest sum of some components."""
+    """Return lists whose relevant pictures have the largest weighted sum of components."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_lists * size, d)).astype(np.float32)
     value = X @ np.linspace(-1, 2, d) + random.normal(0, 0.5, len(X))

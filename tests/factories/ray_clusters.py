@@ -20,7 +20,7 @@ from sightline.compute.ray_cluster import connection, library
 from sightline.contracts import Json
 from sightline.testing import watchdog
 from tests.sharing import share, unshare
-from tests.waiting import LIMIT, time_only_what_hangs
+from tests.waiting import LIMIT, time_only_hanging_jobs
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None,
@@ -49,7 +49,7 @@ _LIBRARY_SECONDS = 30.0
 
 
 class TwoNodes:
-    """A head, which is never killed, and another node, which may be, and may come again."""
+    """A head, which is never killed, and a second node, which may be killed and started again."""
 
     def __init__(self, **head: Any) -> None:
         self._head = head
@@ -66,14 +66,16 @@ class TwoNodes:
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         from ray.cluster_utils import Cluster
 
-        given = {"_system_config": QUICK, **self._node(), **self._head}
+        head_options = {"_system_config": QUICK, **self._node(), **self._head}
         with _patient():
-            self.cluster: Any = Cluster(initialize_head=True, connect=False, head_node_args=given)
+            self.cluster: Any = Cluster(
+                initialize_head=True, connect=False, head_node_args=head_options
+            )
         self.second: Any = None
 
     @property
     def address(self) -> str:
-        """Where drivers connect."""
+        """The address to which drivers connect."""
         return str(self.cluster.address)
 
     def start_second(self, **more: Any) -> None:
@@ -83,25 +85,25 @@ class TwoNodes:
                 self.second = self.cluster.add_node(**self._node(**more))
 
     def kill_second(self) -> None:
-        """Kill it as a power cut would."""
+        """Kill the second node, as a power cut would."""
         gone, self.second = self.second, None
         self.cluster.remove_node(gone, allow_graceful=False)
 
     def stop(self) -> None:
-        """End all processes, and remove what they left."""
+        """End all processes, and remove their files."""
         self.cluster.shutdown()
         self.second = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def laid(self) -> list[Path]:
+    def batch_folders(self) -> list[Path]:
         """Return the folders in which batches of both nodes have files now."""
         return [p for p in Path(self.folder, f"sightline-{os.getuid()}").glob("*-*") if p.is_dir()]
 
     def _node(self, **variables: str) -> dict[str, Any]:
         # Nodes import tasks of tests, and what they lay down is looked at.
-        own = {"TMPDIR": self.folder, "PYTHONPATH": _ROOT, **variables}
+        environment = {"TMPDIR": self.folder, "PYTHONPATH": _ROOT, **variables}
         node = {"num_cpus": 1, "object_store_memory": _OBJECTS, "include_dashboard": False}
-        return {**node, "env_vars": own}
+        return {**node, "env_vars": environment}
 
 
 @contextmanager
@@ -115,13 +117,13 @@ def _patient() -> Iterator[None]:
         yield
 
 
-def run_batch(*given: Any) -> Any:
+def run_batch(*arguments: Any) -> Any:
     """Run a batch on a node, where only jobs that hang are timed."""
     from sightline.compute.ray_cluster import node
 
     with pytest.MonkeyPatch.context() as patch:
-        time_only_what_hangs(patch)
-        return node.run_batch(*given)
+        time_only_hanging_jobs(patch)
+        return node.run_batch(*arguments)
 
 
 def block(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Json], Any]:
@@ -131,8 +133,8 @@ def block(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, J
     return {}, {}
 
 
-def room(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Json], Any]:
-    """Return how much memory a part may take here, of how much, and which arrays it may write."""
+def memory_share(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Json], Any]:
+    """Return a part's share of the memory, the total, and the arrays that are writable."""
     from sightline.compute.ray_cluster import memory
 
     writable: list[Json] = [name for name, a in arrays.items() if a.flags.writeable]
@@ -140,7 +142,7 @@ def room(args: dict[str, Json], arrays: Mapping[str, Any]) -> tuple[dict[str, Js
 
 
 def shared_nodes() -> Iterator[TwoNodes]:
-    """Give the cluster that all tests of a process share."""
+    """Yield the cluster that all tests of a process share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "_PROBE_SECONDS", LIMIT)
         nodes = TwoNodes()

@@ -1,10 +1,10 @@
-"""Progress that remembers what it was told."""
+"""Progress that records its calls."""
 
 from __future__ import annotations
 
 
-class Told:
-    """What was started and of how much, what is done and was noted, and whether it was finished."""
+class RecordedProgress:
+    """The last task and its total, what is done, all notes, and whether it was finished."""
 
     what = ""
     total: int | None = None
@@ -25,5 +25,5 @@ class Told:
         self.finished = True
 
     def all(self) -> tuple[str, int | None, int, bool]:
-        """Return all of it."""
+        """Return task, total, progress and whether it was finished."""
         return self.what, self.total, self.done, self.finished

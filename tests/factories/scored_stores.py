@@ -1,4 +1,4 @@
-"""Small stores whose pictures a model has scored, without any pictures or learning."""
+"""Small stores whose pictures a fake model has scored, without picture files or training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sightline.errors import SightlineError
 from sightline.progress import NoProgress
 from sightline.records import Batch, FeatureRows
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import save_model
 from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
@@ -27,17 +27,17 @@ Float = NDArray[np.float32]
 
 
 def score(seed: int, picture: int, term: int) -> float:
-    """Return what a fake model says: few different values, so that many pictures are equal."""
+    """Return the score of a fake model: few different values, so that there are many ties."""
     return ((picture * 7919 + term * 101 + seed * 31 + picture * term) % 13 - 6) / 4
 
 
 def scores_of(seed: int, ids: Int, terms: Sequence[int]) -> Float:
-    """Return the same for many pictures, a row for each word."""
+    """Return the scores of many pictures, a row for each word."""
     return np.array([[score(seed, p, t) for p in ids.tolist()] for t in terms], np.float32)
 
 
 def points_of(seed: int, ids: Int) -> Float:
-    """Return where a fake model sees pictures, two numbers each."""
+    """Return a fake model's embedding of pictures, two numbers each."""
     return np.stack([np.sin(ids * (seed + 1.0)), np.cos(ids * 3.0 + seed)], axis=1).astype("f4")
 
 
@@ -45,7 +45,7 @@ class FakeScorer:
     """Scores the pictures that have the feature, for some words; if `spaced` they have points."""
 
     def __init__(
-        self, home: Home, seed: int, terms: Sequence[int] = TERMS, spaced: bool = False
+        self, home: StoreFolder, seed: int, terms: Sequence[int] = TERMS, spaced: bool = False
     ) -> None:
         self.seed, self.terms, self.spaced = seed, terms, spaced
         numbers = np.arange(40, dtype=np.float32) + seed
@@ -60,7 +60,7 @@ class FakeScorer:
 
 
 def batch(ids: Sequence[int], words: Sequence[tuple[int, ...]] | None = None) -> Batch:
-    """Return pictures that have the feature; each carries its own words."""
+    """Return pictures that have the feature, each with its own words."""
     rows = np.arange(2 * len(ids), dtype=np.float32).reshape(-1, 2)
     return Batch(
         np.array(ids, np.int64),
@@ -77,7 +77,7 @@ def train(writer: Writer, seed: int, terms: Sequence[int] = TERMS) -> str:
     return scorer.model
 
 
-def scored_store(home: Home, seed: int = 1) -> str:
+def scored_store(home: StoreFolder, seed: int = 1) -> str:
     """Make a store of nine pictures in three segments, scored by a model; return its name."""
     with Writer(home, "test") as w:
         for first in (1, 4, 7):
@@ -91,7 +91,7 @@ def crash_learning(
     trained: Path,
     learn: Callable[[Writer, int], object],
     new: int,
-    problems_after: Callable[[Home, Crash], list[str]],
+    problems_after: Callable[[StoreFolder, Crash], list[str]],
     point: int,
     seed: int | None,
     flush: bool,
@@ -105,7 +105,7 @@ def crash_learning(
         crash = run_child(learning(store, disk, learn, new), disk)
         if seed is not None:
             cut_power(store, shadow, seed)
-        return problems_after(Home(store), crash)
+        return problems_after(StoreFolder(store), crash)
     except SightlineError as e:
         return [f"cannot be used: {e}"]
     finally:
@@ -115,13 +115,13 @@ def crash_learning(
 def learning(
     store: Path, disk: Disk, learn: Callable[[Writer, int], object], seed: int
 ) -> Callable[..., None]:
-    """Return what a child does: learn anew, publish it, and say so."""
+    """Return the work of a child: train again, publish, and report it."""
 
     def run(say: Callable[..., None]) -> None:
-        # What was there before has long been on the disk.
+        # The existing files are on the disk already.
         for path in (store.parent, store, *sorted(store.rglob("*"))):
             disk.flushed_path(str(path))
-        with Writer(Home(store), "train") as w:
+        with Writer(StoreFolder(store), "train") as w:
             learn(w, seed)
             say("published", w.version.number)
 

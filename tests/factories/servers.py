@@ -45,14 +45,14 @@ class Served:
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Reply:
         """Send a request with the token; headers given here replace it, or are left out if ''."""
-        given = {
+        all_headers = {
             "Host": f"127.0.0.1:{self.port}", "Authorization": f"Bearer {self.service.token}",
             "Connection": "close", **(headers or {}),
         }  # fmt: skip
         if body or method in ("POST", "PUT", "PATCH"):
-            given.setdefault("Content-Type", "application/json")
-            given.setdefault("Content-Length", str(len(body)))
-        lines = [f"{k}: {v}" for k, v in given.items() if v]
+            all_headers.setdefault("Content-Type", "application/json")
+            all_headers.setdefault("Content-Length", str(len(body)))
+        lines = [f"{k}: {v}" for k, v in all_headers.items() if v]
         head = f"{method} {path} HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n"
         return self.raw(head.encode("latin-1") + body)
 
@@ -62,21 +62,21 @@ class Served:
         return self.ask("POST", path, json.dumps(body).encode(), named)
 
     def ask_many(
-        self, asked: Iterable[tuple[str, object]], method: str = "POST"
+        self, requests: Iterable[tuple[str, object]], method: str = "POST"
     ) -> Iterator[tuple[int, bytes]]:
         """Send requests one after another over one connection, and yield status and body of each.
 
         Bodies are sent as JSON, or not at all where they are None.
         """
-        shown = {
+        headers = {
             "Authorization": f"Bearer {self.service.token}",
             "Content-Type": "application/json",
         }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         with contextlib.closing(connection):
-            for path, body in asked:
+            for path, body in requests:
                 data = None if body is None else json.dumps(body)
-                connection.request(method, path, data, shown)
+                connection.request(method, path, data, headers)
                 reply = connection.getresponse()
                 yield reply.status, reply.read()
 
@@ -85,11 +85,11 @@ class Served:
         with socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT) as s:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 s.sendall(data)
-            found = bytearray()
+            received = bytearray()
             with contextlib.suppress(ConnectionResetError):
                 while block := s.recv(65536):
-                    found += block
-        return Reply.of(bytes(found))
+                    received += block
+        return Reply.of(bytes(received))
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ def running(
 ) -> Iterator[Served]:
     """Serve a collection while a test runs, behind proxies that show it at some origins."""
     service = Service(c, limits=limits)
-    told: queue.Queue[Any] = queue.Queue()
+    ready: queue.Queue[Any] = queue.Queue()
     thread = threading.Thread(
         target=serve, args=(service, "127.0.0.1", 0, (), [WebOrigin.of(o) for o in origins]),
-        kwargs={"ready": lambda *a: told.put(a)},
+        kwargs={"ready": lambda *a: ready.put(a)},
     )  # fmt: skip
     thread.start()
-    address, server = told.get(timeout=LIMIT)
+    address, server = ready.get(timeout=LIMIT)
     try:
         yield Served(service, address, Client(address.url, address.token, LIMIT))
     finally:

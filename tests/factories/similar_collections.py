@@ -1,4 +1,4 @@
-"""Collections for tests of likeness: pictures of stripes, and descriptors planted in a store."""
+"""Collections for tests of similarity: pictures of stripes, and features planted in a store."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from tests.factories.planted_stores import noise_like, plant
 
 KINDS = ("across", "down", "rising", "falling")
 
 
 def stripes(kind: str, seed: int, size: tuple[int, int] = (64, 48)) -> Image.Image:
-    """Return a picture whose stripes run one way; their colours depend on the seed alone."""
+    """Return a picture of stripes in one direction; the colours depend on the seed alone."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0 : size[1], 0 : size[0]]
     along = {"across": y, "down": x, "rising": x + y, "falling": x - y}[kind]
@@ -35,10 +35,10 @@ def draw_stripes(folder: Path, n: int = 40) -> Path:
     return folder
 
 
-def plant_alike(
+def plant_similar(
     folder: Path, n: int = 240, kinds: int = 6, seed: int = 0, noises: int = 3
-) -> tuple[Home, NDArray[np.float32]]:
-    """Plant pictures of some kinds, a word each, with one descriptor that tells them apart."""
+) -> tuple[StoreFolder, NDArray[np.float32]]:
+    """Plant pictures of some kinds, a word each, with one feature that separates them."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(kinds, 8))
     rows = (centres[np.arange(n) % kinds] + 0.8 * rng.normal(size=(n, 8))).astype(np.float32)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 
 KINDS = ("tmpfs", "ext4")
@@ -41,14 +41,14 @@ class SmallDisk:
         assert self.free() == 0
 
     def fill_names(self) -> None:
-        """Leave no room for another file, however small."""
+        """Use up the inodes, so that no further file can be created."""
         with contextlib.suppress(OSError):
             for i in range(100_000):
                 (self.folder / f"name-{i}").touch()
         assert os.statvfs(self.folder).f_favail == 0
 
     def empty(self) -> None:
-        """Give back what was filled."""
+        """Remove the files that filled the disk."""
         self._filling.unlink(missing_ok=True)
         for path in self.folder.glob("name-*"):
             path.unlink()
@@ -58,7 +58,7 @@ class SmallDisk:
 def small_disk(
     kind: str, place: Path, *, megabytes: int = 32, names: int = 0
 ) -> Iterator[SmallDisk]:
-    """Mount a disk; where that is not allowed the test is skipped. `names` bounds its files."""
+    """Mount a disk, or skip the test if that is not allowed; `names` limits the number of files."""
     place.mkdir()
     if kind == "tmpfs":
         more = f",nr_inodes={names}" if names else ""
@@ -69,10 +69,10 @@ def small_disk(
             f.truncate(megabytes << 20)
         try:
             # No block is kept for root, who runs the tests.
-            made = subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], capture_output=True)
+            created = subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], capture_output=True)
         except FileNotFoundError:
             pytest.skip("making an ext4 file system needs mkfs.ext4")
-        assert made.returncode == 0, made.stderr
+        assert created.returncode == 0, created.stderr
         how = ["-o", "loop", str(image)]
     mounted = subprocess.run(["mount", *how, place], capture_output=True)
     if mounted.returncode:
@@ -85,7 +85,7 @@ def small_disk(
 
 @contextlib.contextmanager
 def read_only(source: Path, place: Path) -> Iterator[Path]:
-    """Show a folder at another place where nothing can be written."""
+    """Mount a folder read-only at another place."""
     place.mkdir()
     if subprocess.run(["mount", "--bind", source, place], capture_output=True).returncode:
         pytest.skip("a bind mount needs privileges")
@@ -96,11 +96,11 @@ def read_only(source: Path, place: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", place], check=True)
 
 
-def judged(picture: int, query: str = "tree") -> NewEvent:
+def judged_event(picture: int, query: str = "tree") -> NewEvent:
     return NewEvent("judged", picture, {"query": query, "relevance": 1.0, "source": "test"})
 
 
-def judge_and_die(home: Home, events: list[NewEvent]) -> None:
+def judge_and_die(home: StoreFolder, events: list[NewEvent]) -> None:
     """Append events in a process that is killed: they are acknowledged, and only in the log."""
     pid = os.fork()
     if pid == 0:

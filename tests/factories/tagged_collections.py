@@ -17,15 +17,15 @@ COLORS = {"sky": (90, 150, 230), "dusk": (80, 50, 110), "grass": (60, 160, 60),
 SCENES = (("grass", "cow"), ("sand", "boat"))
 N = 200
 UNTAGGED = 20
-# Pictures whose words are wrong: one that carries a word too much, one that lacks one.
+# Pictures whose words are wrong: one has a word too many, one lacks a word.
 TOO_MUCH, TOO_LITTLE = 41, 42
 
 
 def words_of(i: int) -> list[str]:
-    """Return what picture i shows: above, below, and in every other one a thing.
+    """Return the words of picture i: above, below, and of every second one a thing.
 
-    The others show a rock, which nobody names, so that it is not the shape of the ground alone that
-    tells of a thing.
+    The others show an untagged rock, so that a thing cannot be predicted by the shape of the ground
+    alone.
     """
     below, thing = SCENES[i % 2]
     return ["sky" if i % 3 else "dusk", below, *[thing] * (i % 4 < 2)]
@@ -45,7 +45,7 @@ def painted(i: int, height: int = 48, width: int = 64) -> NDArray[np.uint8]:
 
 
 def painted_collection(folder: Path, n: int = N) -> Collection:
-    """Return a collection of painted pictures, the last of which carry no words."""
+    """Return a collection of painted pictures, the last of which have no words."""
     photos = folder / "photos"
     photos.mkdir(parents=True)
     for i in range(n):
@@ -64,6 +64,6 @@ def painted_collection(folder: Path, n: int = N) -> Collection:
 
 
 def copied(made: Path, folder: Path) -> Collection:
-    """Return a collection with a store of its own, which a test may change; pictures are shared."""
+    """Return a collection with a copied store, which a test may change; pictures are shared."""
     shutil.copytree(made / "store", folder / "store")
     return Collection.open(made / "photos", store=folder / "store", workers=1)

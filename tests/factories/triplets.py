@@ -1,4 +1,4 @@
-"""Pictures with words that their features hint at, and the triplets that are drawn from them."""
+"""Pictures whose words are correlated with their features, and triplets drawn from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matrix = NDArray[np.float64]
 
 
 def collection(seed: int = 0, n: int = 60, n_features: int = 25) -> tuple[Matrix, Any]:
-    """Pictures that are mostly zero, with words that their features hint at."""
+    """Return sparse pictures, and words that are correlated with their features."""
     rng = np.random.default_rng(seed)
     y = (rng.random((n, 5)) < 0.3).astype(int)
     hints = rng.random((5, n_features)) * (rng.random((5, n_features)) < 0.3)

@@ -1,4 +1,4 @@
-"""Files of vectors for tests, and what a collection made of them."""
+"""Files of vectors for tests, and the vectors that a collection imported from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def writer(c: Collection) -> Writer:
 
 
 def add(c: Collection, file: Path, name: str | None = None) -> ImportReport:
-    """Import a file; arrays that have no room for keys are in the order of the pictures."""
+    """Import a file; arrays without keys are in the order of the pictures."""
     with writer(c) as w:
         by_order = file.suffix == ".npy"
         return import_vectors(w, c.root, read_vectors(file, name), QUIET, by_order)
@@ -49,7 +49,7 @@ def refresh(c: Collection) -> list[str]:
 
 
 def index(c: Collection) -> None:
-    """Index, and bring vectors up to date as an index does at its end."""
+    """Index, and refresh vectors as `index` does at its end."""
     c.index(compute=InlineCompute())
     refresh(c)
 
@@ -86,7 +86,7 @@ def checksum(c: Collection) -> str:
     """Return a checksum of a store: log, catalogue, settings, versions and arrays."""
     out = hashlib.sha256()
     for file in sorted(c.home.folder.rglob("*")):
-        # Locks, what SQLite shares between processes, and the diary of commands are no content.
+        # Locks, shared memory of SQLite and the log of commands are no content.
         other = file.name in ("lock", "writers") or file.name.endswith("-shm")
         if file.is_file() and not other and file.parent.name != "log":
             out.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
@@ -98,7 +98,7 @@ def as_text(paths: Sequence[bytes]) -> NDArray[np.str_]:
 
 
 def save(file: Path, paths: Sequence[bytes], seed: float = 0) -> dict[bytes, list[float]]:
-    """Write vectors that tell which path they are of; return what each path has."""
+    """Write vectors that identify their path; return the vector of each path."""
     rows = np.array([[i, seed] for i, _ in enumerate(paths)], np.float32)
     if file.suffix == ".npy":
         np.save(file, rows)

@@ -51,6 +51,6 @@ def packed(matrices: Mapping[str, object]) -> bytes:
 
 def load_made(folder: Path) -> Wikipedia:
     """Write the set into a folder and load it."""
-    found = load_wikipedia(unpack(made_files(), folder / "wikipedia").parent, COUNTS)
-    assert found is not None
-    return found
+    dataset = load_wikipedia(unpack(made_files(), folder / "wikipedia").parent, COUNTS)
+    assert dataset is not None
+    return dataset

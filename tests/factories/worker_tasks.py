@@ -1,7 +1,7 @@
-"""Tasks for worker processes under test; each answers, waits, dies or lies as its job says.
+"""Tasks for worker processes under test; each answers, waits, crashes or lies as its job says.
 
-Workers find this module by its plain name: `tests` is not theirs to import, because a package of
-that name may be installed.
+Workers import this module by its plain name, not from `tests`, because a package of that name may
+be installed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _calls = 0
 
 
 def let_workers_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have workers, and this process, find the modules of the tests by their plain names."""
+    """Make the modules of this folder importable by their plain names, here and in workers."""
     monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
     monkeypatch.syspath_prepend(str(HERE))
 
 
 def perform(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Do what the job says, and answer with it."""
+    """Do what the job says, and return it."""
     global _calls
     _calls += 1
     deed = _DEEDS.get(str(args.get("do")))
@@ -51,7 +51,7 @@ def _hang(args: dict[str, Json], alone: bool) -> None:
 
 
 def _crash(args: dict[str, Json], alone: bool) -> None:
-    ctypes.string_at(0)  # A worker may not send signals, but it can read where nothing is.
+    ctypes.string_at(0)  # A worker may not send signals, but it can read address zero.
 
 
 def _crash_once(args: dict[str, Json], alone: bool) -> None:
@@ -62,9 +62,9 @@ def _crash_once(args: dict[str, Json], alone: bool) -> None:
 
 
 def _wait(args: dict[str, Json], alone: bool) -> None:
-    """Say through one pipe, if there is one, that the work has begun; end it when told by another.
+    """Report through one pipe, if there is one, that work has begun; end when another is written.
 
-    Opening a pipe waits for the other side, so both sides know where the other is.
+    Opening a pipe waits for the other side, so both sides are synchronised.
     """
     if "begun" in args:
         with open(str(args["begun"]), "w") as f:
@@ -76,7 +76,7 @@ def _wait(args: dict[str, Json], alone: bool) -> None:
 
 
 def _release_second(args: dict[str, Json], alone: bool) -> None:
-    """At the second job of this process, when the first is answered, let the one waiting go."""
+    """At the second job of this process, when the first is answered, release the waiting one."""
     if _calls == 2:
         with open(str(args["pipe"]), "w") as f:
             f.write("go")
@@ -159,7 +159,7 @@ _DEEDS: dict[str, Callable[[dict[str, Json], bool], dict[str, Json] | None]] = {
 
 
 def read_lying(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Read a picture, but answer nonsense for those named so."""
+    """Read a picture, but return nonsense for those named so."""
     done = read_picture(args, blob, alone)
     name = os.path.basename(str(args["path"]))
     if name.startswith("lie-nothing"):
@@ -176,7 +176,7 @@ def read_lying(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
 
 
 def escape_further(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Try more of what a decode worker must not be able to do; answer with what worked."""
+    """Try more of what a decode worker must not be able to do; return what succeeded."""
     folder = str(args["folder"])
     target, new = os.path.join(folder, "target"), os.path.join(folder, "new-")
     attempts: tuple[tuple[str, Callable[[], object]], ...] = (
@@ -191,14 +191,14 @@ def escape_further(args: dict[str, Json], blob: memoryview, alone: bool) -> Done
         ("pair", socket.socketpair),
         ("create", lambda: os.close(os.open(new + "5", os.O_CREAT | os.O_EXCL))),
     )
-    done: list[Json] = []
+    succeeded: list[Json] = []
     for name, attempt in attempts:
         try:
             attempt()
         except OSError:
             continue
-        done.append(name)
-    return Done({"done": done})
+        succeeded.append(name)
+    return Done({"done": succeeded})
 
 
 def read_unreadable(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sightline.compute.describing import DESCRIBE_TASK, describe_job, fingerprint, rows_of
+from sightline.compute.features import DESCRIBE_TASK, describe_job, fingerprint, rows_of
 from sightline.compute.local import MEMORY, LocalCompute
 from sightline.contracts import Done, Feature
 from sightline.errors import DataError, MissingExtra, ParameterError

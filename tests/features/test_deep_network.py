@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.compute.describing import fingerprint
+from sightline.compute.features import fingerprint
 from sightline.contracts import Feature
 from sightline.errors import ParameterError
 from sightline.features.deep import framing, graph, session, weights

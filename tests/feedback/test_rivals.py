@@ -80,7 +80,7 @@ def test_kernel_rounds_equal_their_twin(C: float) -> None:
     # Coefficients stay with their pictures, in whatever order these come.
     order = np.random.default_rng(0).permutation(12)
     before = learner.coef_.copy()
-    kept = learner._kept(X[order], (y > 0)[order])
+    kept = learner._retained(X[order], (y > 0)[order])
     assert kept.tolist() == before[order].tolist()
     learner.partial_fit(X, y)
     both = drawn(learner, 12, 0) + drawn(learner, 12, 1)
@@ -105,9 +105,9 @@ def test_a_judgement_taken_back_or_changed_begins_anew() -> None:
     learner = KernelPassiveAggressive(s2=0.7).partial_fit(X, y)
     flipped = y.copy()
     flipped[0] *= -1
-    kept = learner._kept(X[:6], flipped[:6] > 0)
+    kept = learner._retained(X[:6], flipped[:6] > 0)
     assert kept[0] == 0.0 and kept[1:].tolist() == learner.coef_[1:6].tolist()
-    twice = learner._kept(X[[1, 1]], y[[1, 1]] > 0)
+    twice = learner._retained(X[[1, 1]], y[[1, 1]] > 0)
     assert twice.tolist() == [learner.coef_[1], 0.0]
 
 
@@ -221,4 +221,4 @@ def test_pictures_that_are_equal_keep_a_coefficient_each() -> None:
         learner.partial_fit(X, [1, 1, -1])
     before = learner.coef_.copy()
     assert (before[:2] != 0).any()
-    assert learner._kept(X, np.array([True, True, False])).tolist() == before.tolist()
+    assert learner._retained(X, np.array([True, True, False])).tolist() == before.tolist()

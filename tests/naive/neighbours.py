@@ -34,7 +34,7 @@ def merged(lists: Sequence[Sequence[int]], k: int) -> list[int]:
     return out[:k]
 
 
-def heard(near: Sequence[int], pi: Sequence[float], Y: NDArray[np.float32]) -> list[float]:
+def word_evidence(near: Sequence[int], pi: Sequence[float], Y: NDArray[np.float32]) -> list[float]:
     """Return for each word the weight of the neighbours that carry it."""
     return [sum(p for j, p in zip(near, pi, strict=True) if Y[j, t]) for t in range(Y.shape[1])]
 
@@ -58,7 +58,7 @@ def log_likelihood(
     """Return sum c log P over all pictures and words, one by one."""
     total = 0.0
     for i, picture in enumerate(own):
-        x = heard(near[i].tolist(), pi[i].tolist(), Y)
+        x = word_evidence(near[i].tolist(), pi[i].tolist(), Y)
         for t in range(Y.shape[1]):
             p = probability(x[t], slope[t], offset[t], logistic)
             total += cost[1] * math.log(p) if Y[picture, t] else cost[0] * math.log(1 - p)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.errors import SightlineError
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 from tests.page.hostile import file_name
 
@@ -50,7 +50,7 @@ def hostile_collection(made: Path, folder: Path, texts: list[str]) -> Collection
             _write(Path(f"{stem}.jpg"), text)
     for i, text in enumerate(texts[:10]):
         (photos / f"{file_name(text, i)}.gif").write_bytes(b"no picture")
-    with Writer(Home(folder / "store"), "test") as writer:
+    with Writer(StoreFolder(folder / "store"), "test") as writer:
         writer.note(Change(meta=[("root", json.dumps(str(photos)))]))
     c = Collection.open(photos, store=folder / "store", workers=1)
     c.index()

@@ -177,7 +177,7 @@ def test_what_fits_becomes_a_word(judge: Visitor) -> None:
     expect(bar(page).get_by_label("A word for what fits")).to_be_focused()
     page.keyboard.type("crimson")
     page.keyboard.press("Enter")
-    judge.said("3 pictures carry “crimson” now.")
+    judge.said("3 pictures have the word “crimson” now.")
     judge.search("+crimson")
     expect(judge.tiles).to_have_count(3)
 

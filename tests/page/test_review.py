@@ -44,7 +44,7 @@ def test_words_are_answered_by_keyboard_and_taken_back(visit: Visits, learnt: Se
     # One session holds them all, and leaving makes pictures carry what was accepted.
     with page.expect_response(re.compile("/v1/tags/carry")):
         page.keyboard.press("1")
-    visitor.said("carr")
+    visitor.said("changed. Train again")
 
 
 def test_precision_is_told_for_each_word_and_what_is_asked_can_be_narrowed(
@@ -60,7 +60,7 @@ def test_precision_is_told_for_each_word_and_what_is_asked_can_be_narrowed(
         expect(page.locator(".card .badge")).to_contain_text(badge)
     page.get_by_label("Ask about").select_option("Words to add")
     expect(page.locator(".card")).to_contain_text(
-        re.compile(r"was right \d+ of \d+ times on pictures nobody learnt from")
+        re.compile(r"was right \d+ of \d+ times on held-out pictures")
     )
 
 

@@ -36,11 +36,11 @@ def test_the_first_search_shows_pictures_with_scores_and_marks(visitor: Visitor)
     page = visitor.go()
     expect(page.get_by_text("102 pictures, 90 of them with words")).to_be_visible()
     tiles = visitor.search("red")
-    expect(tiles.first).to_have_attribute("aria-label", re.compile(r", score \d.*, tagged"))
+    expect(tiles.first).to_have_attribute("aria-label", re.compile(r", score \d.*, exact"))
     assert {colour_of(n) for n in names(visitor, 15)} == {"red"}
     # The rest was learnt, and nobody knows it by a word.
-    learnt = visitor.grid.locator(".learnt").first
-    expect(learnt).to_have_attribute("aria-label", re.compile("learnt"))
+    learnt = visitor.grid.locator(".predicted").first
+    expect(learnt).to_have_attribute("aria-label", re.compile("predicted"))
     expect(learnt.locator("img")).to_have_js_property("complete", True)
     assert learnt.locator("img").evaluate("(i) => i.naturalWidth") > 0
     assert page.url.endswith("#/search?q=red")
@@ -129,7 +129,7 @@ def test_an_unknown_word_has_near_ones_to_take(visitor: Visitor) -> None:
     expect(page.get_by_text("No picture carries “yelow”.")).to_be_visible()
     page.get_by_role("button", name="yellow").click()
     expect(page.get_by_role("combobox", name="Words to look for")).to_have_value("yellow")
-    expect(visitor.tiles.first).to_have_attribute("aria-label", re.compile("tagged"))
+    expect(visitor.tiles.first).to_have_attribute("aria-label", re.compile("exact"))
 
 
 def test_filters_narrow_what_is_found(visitor: Visitor) -> None:
@@ -238,7 +238,7 @@ def test_a_picture_is_opened_with_its_facts_words_and_others_like_it(visitor: Vi
     expect(page.get_by_role("dialog", name=second)).to_be_visible()
     page.get_by_role("link", name="Similar to this").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator(".chip", has_text="like this")).to_be_visible()
+    expect(page.locator(".chip", has_text=re.compile("similar to", re.I))).to_be_visible()
     expect(visitor.tiles.first).to_be_visible()
     assert "red" in {colour_of(n) for n in names(visitor, 3)}
 
@@ -259,7 +259,7 @@ def test_words_that_were_not_learned_are_named_above_the_hits(visitor: Visitor) 
     visitor.search("red xyzzy")
     line = visitor.page.locator(".told .not-learned")
     expect(line).to_have_text("not learned: xyzzy (on no picture)")
-    expect(visitor.grid.locator(".learnt").first).to_be_visible()
+    expect(visitor.grid.locator(".predicted").first).to_be_visible()
     visitor.search("red")
     expect(line).to_have_count(0)
     visitor.search("xyzzy")

@@ -17,7 +17,7 @@ from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI, Pairs
 from sightline.records import QuerySet
 from sightline.solvers.oracles import CandidateLists
-from sightline.solvers.targets import Known, Targets
+from sightline.solvers.targets import QueryWords, Targets
 from tests.naive.ssi import ssi
 
 Doubles = NDArray[np.float64]
@@ -118,7 +118,7 @@ def test_pamir_learns_from_lists_given_as_targets() -> None:
               for f in (flags, ~flags)]  # fmt: skip
     queries = QuerySet(np.arange(n + 1) * m, np.tile(np.arange(m), n), Q.ravel(), starts[0],
                        order[flags])  # fmt: skip
-    targets = Targets(queries, n, Known(np.ones(m)), starts[1], order[~flags])
+    targets = Targets(queries, n, QueryWords(np.ones(m)), starts[1], order[~flags])
     ranker = PAMIR(C=0.1).fit(D, targets, n_iter=5000)
     scores = Q @ ranker.W_ @ D.T
     right = scores[data["relevant"]].mean() - scores[~data["relevant"]].mean()

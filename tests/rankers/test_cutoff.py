@@ -292,7 +292,7 @@ def test_wrong_calls() -> None:
         CutOff().fit(table[0], queries)
     with pytest.raises(DataError, match="words below 4"):
         CutOff().fit(table[:, :4], queries)
-    with pytest.raises(DataError, match="but 9 have scores"):
+    with pytest.raises(DataError, match="but 9 pictures have scores"):
         CutOff().fit(table[:9], queries)
     with pytest.raises(DataError, match="No query has both"):
         CutOff().fit(table, query_set([([1], [])], np.ones(2)))
@@ -303,5 +303,5 @@ def test_wrong_calls() -> None:
         cut.threshold([0], [1.0])
     with pytest.raises(DataError, match="2 terms need as many weights"):
         cut.threshold([0, 1], [1.0], 1.0)
-    with pytest.raises(DataError, match="CutOff knows 8 words"):
+    with pytest.raises(DataError, match="CutOff was fitted to 8 words"):
         cut.threshold([8], [1.0], 1.0)

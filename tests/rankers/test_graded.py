@@ -236,7 +236,9 @@ def test_going_on_keeps_the_unit_of_grades() -> None:
     parts = PAMIR(**how).partial_fit(X, y, qid, n_iter=400).partial_fit(X, y, qid, n_iter=500)
     assert parts.W_.tobytes() == whole.W_.tobytes()
     low = y <= 1
-    narrow = parts._targets(as_rows(X[low], "x"), y[low], qid[low], None, None, parts._known())
+    narrow = parts._targets(
+        as_rows(X[low], "x"), y[low], qid[low], None, None, parts._query_words()
+    )
     assert narrow.graded is not None and narrow.graded.unit == 4.0
 
 

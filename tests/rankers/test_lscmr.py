@@ -13,7 +13,7 @@ from sightline.errors import DataError, ParameterError, UsageError
 from sightline.rankers._lscmr_planes import Counted, Formed, Planes, planes_of
 from sightline.rankers.lscmr import LSCMR, Factors, Solver, balanced, projected
 from sightline.solvers.oracles import CandidateLists, Criterion
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 from tests.naive import lscmr as naive
 
 Doubles = NDArray[np.float64]
@@ -159,7 +159,7 @@ def test_the_same_seed_gives_the_same_bytes_and_a_saved_ranker_scores_the_same()
 
 
 def test_rounds_are_told_as_they_end() -> None:
-    told, heard = Told(), list[Any]()
+    told, heard = RecordedProgress(), list[Any]()
     data = made()
     ranker = LSCMR(n_components=2, max_rounds=4, n_steps=20).fit(
         *given(data), progress=told, on_round=heard.append

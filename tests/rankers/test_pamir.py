@@ -163,7 +163,7 @@ def test_validation_is_the_mean_avgp_of_its_queries() -> None:
     ranker.fit(X[train], y[train], validation=(X[held], y[held]))
     assert [n for n, _ in ranker.history_] == [500, 1000, 1500, 2000, 2500, 3000]
     assert ranker.best_score_ == max(s for _, s in ranker.history_)
-    queries = from_indicator(y[held], 30, 3, ranker._known()).queries
+    queries = from_indicator(y[held], 30, 3, ranker._query_words()).queries
     wanted = measure_queries(ranker.decision_function(X[held]), queries).mean_avgp
     assert ranker.best_score_ == ranker.score(X[held], y[held]) == pytest.approx(wanted)
     same = copy.deepcopy(ranker).fit(X[train], y[train], validation=(X[held], queries))

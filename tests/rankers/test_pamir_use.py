@@ -70,7 +70,7 @@ def test_a_query_of_unknown_words_counts_as_chance() -> None:
     chance = average_precision(np.zeros(30), y[qid == "sky"], ties="mean")
     rest = known * 4 - ranker.score(X[qid == "sky"], y[qid == "sky"], qid[qid == "sky"])
     assert found == pytest.approx((rest + chance) / 4)
-    with pytest.raises(DataError, match="knows none of the words that are asked for"):
+    with pytest.raises(DataError, match="was fitted to none of these words"):
         ranker.score(X, y, np.full(len(X), "moon"))
 
 
@@ -187,9 +187,11 @@ def test_wrong_use_once_fitted() -> None:
         ranker.decision_function(X[:, :3])
     with pytest.raises(DataError, match="must have 5 columns, a word each"):
         ranker.score(X, y[:, :4])
-    with pytest.raises(DataError, match=r"PAMIR knows 5 words, not all of those in \[7\]"):
+    with pytest.raises(
+        DataError, match=r"PAMIR was fitted to 5 words, which do not include all of \[7\]"
+    ):
         ranker.query([7])
-    with pytest.raises(DataError, match=r"not all of those in \['sky'\]"):
+    with pytest.raises(DataError, match=r"which do not include all of \['sky'\]"):
         ranker.query(["sky"])
     with pytest.raises(DataError, match=r"2 terms need as many weights. Got 1"):
         ranker.query([1, 2], [0.5])

@@ -21,7 +21,7 @@ from sightline.rankers.training import bytes_of_weights
 from sightline.rankers.warp import WARP
 from sightline.solvers.pa_step import VARIANTS, Variant
 from sightline.solvers.targets import from_indicator, from_judgements
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 from tests.factories.triplets import collection, drawn, query_matrix
 from tests.naive import rankers as naive
 
@@ -194,7 +194,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_ones(ranker: Any) 
 @pytest.mark.parametrize("ranker", [PAMIR, WARP, KernelPAMIR])
 def test_progress_is_told(ranker: Any) -> None:
     X, y = collection()
-    told = Told()
+    told = RecordedProgress()
     ranker().fit(X, y, n_iter=40_000, progress=told)
     assert told.all() == ("training", 40_000, 40_000, True)
 
@@ -232,7 +232,7 @@ def test_nothing_and_the_unknown(ranker: Any) -> None:
     X, y = collection()
     fitted = ranker().fit(X, y, n_iter=500)
     assert not fitted.query([]).any() and fitted.query([]).shape == (X.shape[1],)
-    with pytest.raises(DataError, match="knows 5 words"):
+    with pytest.raises(DataError, match="was fitted to 5 words"):
         fitted.query([5])
     assert fitted.decision_function(np.zeros((2, X.shape[1]))).tolist() == [[0.0] * 5] * 2
     for wrong in (np.nan, np.inf):

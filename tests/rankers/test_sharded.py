@@ -53,7 +53,7 @@ def by_hand(X: Any, y: Any, shards: int, mix: str, every: int, n: int) -> Floats
         ends, sizes = [], []
         for s in range(shards):
             mine = np.arange(s, X.shape[0], shards)
-            targets = from_indicator(y[mine], len(mine), 1, whole.known)
+            targets = from_indicator(y[mine], len(mine), 1, whole.vocabulary)
             sampler = TripletSampler(targets, "query", 8, 0)
             sampler.state = states[s : s + 1].copy()
             weights = Weights(W.copy(), np.zeros((0, 0)))

@@ -205,7 +205,7 @@ def test_words_alone_and_arrays_score_the_same(kind: Any) -> None:
     assert isinstance(again, WARP)
     assert again.decision_function(kind(X)).tobytes() == scores.tobytes()
     assert again.set_params(max_len=2).score(kind(X), y) == ranker.score(kind(X), y)
-    with pytest.raises(UsageError, match="This WARP was made to score alone"):
+    with pytest.raises(UsageError, match="This WARP was loaded for scoring alone"):
         again.partial_fit(kind(X), y)
 
 
@@ -242,7 +242,7 @@ def test_wrong_data() -> None:
         WARP().fit(np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X), y)
     with pytest.raises(UsageError, match="This WARP is not fitted yet"):
         WARP().query([0])
-    with pytest.raises(DataError, match="WARP knows 5 words"):
+    with pytest.raises(DataError, match="WARP was fitted to 5 words"):
         WARP().fit(X, y, n_iter=10).query([9])
     with pytest.raises(DataError, match="nothing to learn"):
         WARP().fit(X, np.ones_like(y))

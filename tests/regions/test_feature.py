@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sightline import plugins
 from sightline.errors import DataError, MissingExtra
 from sightline.features.deep.session import is_available
+from sightline.regions.cut_picture import CutPicture, unpacked
 from sightline.regions.feature import AT_LEAST, DeepRegions, RegionWords
-from sightline.regions.kept import CutPicture, unpacked
 from sightline.registry import NO_VECTORS
 from sightline.testing import check_feature
 from tests.factories.tagged_collections import painted

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sightline.errors import DataError, NotFittedError, ParameterError
 from sightline.regions.examples import PictureRegions, fitting
-from sightline.regions.learning import Risk, explain, explain_tags
 from sightline.regions.model import RegionModel, Step
+from sightline.regions.risk import Risk, explain, explain_tags
 from sightline.regions.scenes import pseudo_scenes
 from sightline.regions.weights import RegionWeights, start_weights
 from tests.naive import regions as naive

@@ -8,9 +8,9 @@ import pytest
 from sightline.errors import NotFittedError, ParameterError
 from sightline.regions.examples import PictureRegions
 from sightline.regions.inference import choose_tags
-from sightline.regions.learning import Risk, explain
 from sightline.regions.model import RegionModel
 from sightline.regions.ridge import averaged, fit_region_ridge, fitting_regions, labelled, ridge
+from sightline.regions.risk import Risk, explain
 from sightline.regions.scored import ScoredRegionModel
 from tests.regions.test_model import made, random_weights
 

@@ -7,7 +7,7 @@ import pytest
 
 from sightline.solvers.descent import descend
 from sightline.solvers.structural import STOPS, TrainingRound, course_summary, cutting_planes
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 from tests.solvers.test_structural import Binary, Doubles, Plane, made
 
 
@@ -39,7 +39,7 @@ def test_it_ends_where_cutting_planes_do() -> None:
 
 
 def test_the_best_is_kept_and_every_step_is_told() -> None:
-    told, heard = Told(), list[TrainingRound]()
+    told, heard = RecordedProgress(), list[TrainingRound]()
     model = sloped()
     found = descend(model, 7, told, heard.append)
     assert found.stop == "max_rounds" and tuple(heard) == found.rounds[1:]

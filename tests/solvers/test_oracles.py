@@ -153,7 +153,7 @@ def test_lists_that_do_not_agree_are_refused(
 
 
 def test_scores_that_are_no_numbers_or_too_few_are_refused() -> None:
-    with pytest.raises(DataError, match="not finite"):
+    with pytest.raises(DataError, match="must be finite"):
         one([0.0, float("nan")], [True, False], "map")
     with pytest.raises(DataError, match="2 candidates need"):
         separate([1.0], CandidateLists.of([[0, 1]], [[1, 0]]), Criterion.named("map"))

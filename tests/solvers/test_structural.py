@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from sightline.solvers.structural import Outcome, TrainingRound, cutting_planes
-from tests.factories.recorded_progress import Told
+from tests.factories.recorded_progress import RecordedProgress
 
 Doubles = NDArray[np.float64]
 Plane = tuple[float, Doubles]
@@ -157,7 +157,7 @@ def test_batches_are_let_go_where_there_are_too_many() -> None:
 
 
 def test_rounds_are_told() -> None:
-    told, heard = Told(), list[TrainingRound]()
+    told, heard = RecordedProgress(), list[TrainingRound]()
     outcome = cutting_planes(made(), progress=told, on_round=heard.append)
     assert told.all() == ("cutting planes", 200, len(outcome.rounds) - 1, True)
     assert tuple(heard) == outcome.rounds[1:]

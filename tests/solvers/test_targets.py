@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sightline.errors import DataError, ParameterError
 from sightline.solvers.rows import SparseMatrix, as_rows
 from sightline.solvers.targets import (
-    Known,
+    QueryWords,
     Targets,
     from_indicator,
     from_judgements,
@@ -66,14 +66,14 @@ def test_explicit_zeros_are_no_words() -> None:
 
 
 def test_words_known_before_keep_their_weight() -> None:
-    known = Known(np.array([3.0, 4.0, 1.0, 1.0]))
+    known = QueryWords(np.array([3.0, 4.0, 1.0, 1.0]))
     found = as_lists(from_indicator(Y, 4, 2, known))
     np.testing.assert_allclose(found[1][1], [0.6, 0.8], rtol=1e-6)
 
 
 def test_judgements_are_by_query_with_others_of_their_own() -> None:
     found = from_judgements([2, 0, -1, 0.5, 1], ["b a", "b a", "a", "a b", "a"], 5)
-    assert found.known.words == ("a", "b")
+    assert found.vocabulary.words == ("a", "b")
     assert as_lists(found) == [([0], [1.0], [4]), ([0, 1], pytest.approx([2**-0.5] * 2), [3]),
                                ([0, 1], pytest.approx([2**-0.5] * 2), [0])]  # fmt: skip
     assert (found.other_start.tolist(), found.other.tolist()) == ([0, 1, 1, 2], [2, 1])
@@ -82,27 +82,27 @@ def test_judgements_are_by_query_with_others_of_their_own() -> None:
 
 def test_numbers_are_words_of_their_own() -> None:
     found = from_judgements([1, 0, 1, 0], np.array([4, 4, 1, 1]), 4)
-    assert (found.n_words, found.known.words) == (5, None)
+    assert (found.n_words, found.vocabulary.words) == (5, None)
     assert [words for words, _, _ in as_lists(found)] == [[1], [4]]
-    unknown = from_judgements([1, 0, 1, 0], [4, 4, 1, 1], 4, Known(np.ones(3)))
+    unknown = from_judgements([1, 0, 1, 0], [4, 4, 1, 1], 4, QueryWords(np.ones(3)))
     assert [words for words, _, _ in as_lists(unknown)] == [[1], []]
 
 
 def test_strings_may_be_objects() -> None:
     names = np.array(["a", "bc", "a"], dtype=object)
-    assert from_judgements([1, 0, 0], names, 3).known.words == ("a", "bc")
+    assert from_judgements([1, 0, 0], names, 3).vocabulary.words == ("a", "bc")
 
 
 def test_unknown_words_count_nothing_or_are_refused() -> None:
-    known = Known(np.ones(1), ("a",))
+    known = QueryWords(np.ones(1), ("a",))
     found = from_judgements([1, 0], ["a new", "new"], 2, known)
     assert [words for words, _, _ in as_lists(found)] == [[0], []]
     with pytest.raises(DataError, match=r"'new' is none of the words of the first fit \(1 such"):
         from_judgements([1, 0], ["a new", "new"], 2, known, strict=True)
     with pytest.raises(DataError, match="7 is none of the words"):
-        from_judgements([1, 0], [0, 7], 2, Known(np.ones(3)), strict=True)
-    with pytest.raises(DataError, match="words have no names"):
-        from_judgements([1, 0], ["a", "a"], 2, Known(np.ones(3)))
+        from_judgements([1, 0], [0, 7], 2, QueryWords(np.ones(3)), strict=True)
+    with pytest.raises(DataError, match="words had no names"):
+        from_judgements([1, 0], ["a", "a"], 2, QueryWords(np.ones(3)))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_wrong_tables(y: Any, n: int, message: str) -> None:
     with pytest.raises(DataError, match=message):
         from_indicator(y, n)
     with pytest.raises(DataError, match=r"must have 2 columns, a word each. Got 4"):
-        from_indicator(Y, 4, 1, Known(np.ones(2)))
+        from_indicator(Y, 4, 1, QueryWords(np.ones(2)))
 
 
 @pytest.mark.parametrize(

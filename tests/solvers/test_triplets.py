@@ -100,7 +100,7 @@ def test_seeds() -> None:
 
 def test_what_cannot_be_learnt_from_is_dropped_and_counted() -> None:
     sampler = TripletSampler(targets())
-    assert (sampler.n_dropped, sampler.kept.tolist()) == (1, [0, 1, 2]), "all pictures fit word 3"
+    assert (sampler.n_dropped, sampler.usable.tolist()) == (1, [0, 1, 2]), "all pictures fit word 3"
     judged = from_judgements([1, 0, 1, 1, 0], ["a", "a", "b", "b", "c"], 5)
     assert TripletSampler(judged).n_dropped == 2
     with pytest.raises(DataError, match="None of the 1 queries has both a picture that fits it"):

@@ -17,7 +17,7 @@ import sightline.store.segments as segments
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging, Writer
 from tests.factories.failing_disks import KILLS, Crash, Disk, cut_power, loaded_sqlite, run_child
@@ -96,7 +96,7 @@ def steps_of(tmp_path: Path, photos: Path) -> int:
 def problems_after(photos: Path, store: Path, crash: Crash) -> list[str]:
     """Return what a crash did that it must not do; then go on, and see that all comes right."""
     found: list[str] = []
-    home = Home(store)
+    home = StoreFolder(store)
     events = max((a[1] for a in crash.acks if a[0] == "events"), default=0)
     version = max((a[1] for a in crash.acks if a[0] == "version"), default=0)
     keys = {a[1] for a in crash.acks if a[0] == "key"}

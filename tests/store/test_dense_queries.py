@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 
 By = Literal["product", "cosine", "distance"]
@@ -45,7 +45,7 @@ def slow(row: NDArray[np.float32], q: NDArray[np.float32], by: By) -> float:
 def test_pictures_are_ranked_as_plain_sums_rank_them(
     tmp_path: Path, by: By, feature: str, length: int
 ) -> None:
-    rows, home = some_rows(60, length), Home(tmp_path / "store")
+    rows, home = some_rows(60, length), StoreFolder(tmp_path / "store")
     with Writer(home, "test") as writer:
         for start in (0, 20, 40):
             ids = np.arange(start + 1, start + 21)
@@ -73,7 +73,7 @@ def test_pictures_are_ranked_as_plain_sums_rank_them(
 
 
 def test_the_nearest_row_is_the_row_itself(tmp_path: Path) -> None:
-    rows, home = some_rows(30, 9) + 1, Home(tmp_path / "store")
+    rows, home = some_rows(30, 9) + 1, StoreFolder(tmp_path / "store")
     batch = Batch(np.arange(1, 31), ((),) * 30, (b"",) * 30, (FeatureRows("d-1", rows),))
     with Writer(home, "test") as writer:
         writer.publish(Change(batches=[batch]), finished=True)

@@ -16,12 +16,12 @@ import pytest
 from sightline.errors import StoreDamaged, StoreFull
 from sightline.store import readonly, seal
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.repair import repair
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Judging, Writer
 from tests.factories.planted_stores import plant
-from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
+from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged_event, small_disk
 
 ROOT = Path(__file__).parent.parent.parent
 WORDS = [["tree"], ["tree", "snow"], ["dog"]]
@@ -33,11 +33,11 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
         yield found
 
 
-def planted(folder: Path) -> Home:
+def planted(folder: Path) -> StoreFolder:
     return plant(folder / "store", WORDS, {"color": np.eye(3, dtype=np.float32)})
 
 
-def events(home: Home) -> list[tuple[int, str]]:
+def events(home: StoreFolder) -> list[tuple[int, str]]:
     log = EventLog(home.events, write=False)
     try:
         return [(e.seq, e.kind) for e in log.read()]
@@ -45,7 +45,7 @@ def events(home: Home) -> list[tuple[int, str]]:
         log.close()
 
 
-def assert_readable(home: Home, expected: list[tuple[int, str]]) -> None:
+def assert_readable(home: StoreFolder, expected: list[tuple[int, str]]) -> None:
     assert events(home) == expected
     with home.reader() as reader:
         assert reader.catalogue.counts() == (3, 0, 0)
@@ -58,10 +58,10 @@ def assert_readable(home: Home, expected: list[tuple[int, str]]) -> None:
 WRITING = """
 import sys
 from pathlib import Path
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 from tests.factories.small_disks import judged
-with Judging(Home(Path(sys.argv[1]))) as judging:
+with Judging(StoreFolder(Path(sys.argv[1]))) as judging:
     for _ in range(500):
         judging.append([judged(3, "x" * 3000)])
 """
@@ -69,8 +69,8 @@ SORTING = """
 import sqlite3, sys
 from pathlib import Path
 from sightline.store.catalogue import Catalogue
-from sightline.store.home import Home
-path = Home(Path(sys.argv[1])).catalogue
+from sightline.store.folder import StoreFolder
+path = StoreFolder(Path(sys.argv[1])).catalogue
 catalogue = Catalogue(path, write=False)
 found = [t for _, t in catalogue.terms()]
 assert found == sorted(found) and len(found) >= 40_000
@@ -90,8 +90,8 @@ READING = """
 import sys
 from pathlib import Path
 from sightline.store.events import EventLog
-from sightline.store.home import Home
-home = Home(Path(sys.argv[1]))
+from sightline.store.folder import StoreFolder
+home = StoreFolder(Path(sys.argv[1]))
 for _ in range(60):
     log = EventLog(home.events, write=False)
     assert [e.seq for e in log.read()] == [1, 2, 3, 4, 5]
@@ -100,7 +100,7 @@ for _ in range(60):
 """
 
 
-def run(code: str, home: Home, **variables: str) -> None:
+def run(code: str, home: StoreFolder, **variables: str) -> None:
     """Run Python in a process of its own: a fork shares what SQLite knows of open files."""
     ran = subprocess.run(
         [sys.executable, "-c", code, str(home.folder)], capture_output=True, text=True,
@@ -109,10 +109,10 @@ def run(code: str, home: Home, **variables: str) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def judge_until_full(home: Home) -> None:
+def judge_until_full(home: StoreFolder) -> None:
     with Judging(home) as judging:
         while True:
-            judging.append([judged(3, "x" * 4000)])
+            judging.append([judged_event(3, "x" * 4000)])
 
 
 SEEN = [(i, "picture-seen") for i in (1, 2, 3)]
@@ -130,7 +130,7 @@ def test_a_sealed_store_is_read(disk: SmallDisk) -> None:
 @pytest.mark.parametrize("left", ["log and index", "log"])
 def test_events_that_are_only_in_the_log_are_read(disk: SmallDisk, left: str) -> None:
     home = planted(disk.folder)
-    judge_and_die(home, [judged(1), judged(2)])
+    judge_and_die(home, [judged_event(1), judged_event(2)])
     if left == "log":
         os.unlink(f"{home.events}-shm")
     disk.fill()
@@ -158,7 +158,7 @@ def test_a_log_of_the_catalogue_is_read_too(disk: SmallDisk) -> None:
 
 def test_writers_say_that_the_disk_is_full_and_go_on_once_it_is_not(disk: SmallDisk) -> None:
     home = planted(disk.folder)
-    judge_and_die(home, [judged(1), judged(2)])
+    judge_and_die(home, [judged_event(1), judged_event(2)])
     os.unlink(f"{home.events}-shm")
     disk.fill()
     for _ in range(2):
@@ -175,7 +175,7 @@ def test_writers_say_that_the_disk_is_full_and_go_on_once_it_is_not(disk: SmallD
     kept = events(home)
     disk.empty()
     with Writer(home, "index") as writer:
-        appended = writer.append([judged(3)])
+        appended = writer.append([judged_event(3)])
     assert events(home) == [*kept, (appended[0].seq, "judged")]
     found = verify(home)
     assert found.sound and found.sealed
@@ -184,22 +184,22 @@ def test_writers_say_that_the_disk_is_full_and_go_on_once_it_is_not(disk: SmallD
 def test_a_reader_beside_a_writer_that_began_before(disk: SmallDisk) -> None:
     home = planted(disk.folder)
     with Judging(home) as judging:
-        judging.append([judged(1), judged(2)])
+        judging.append([judged_event(1), judged_event(2)])
         disk.fill()
         assert events(home) == JUDGED
         with pytest.raises(StoreFull):
             while True:
-                judging.append([judged(3, "x" * 4000)])
+                judging.append([judged_event(3, "x" * 4000)])
         acknowledged = events(home)
         disk.empty()
-        judging.append([judged(3)])
+        judging.append([judged_event(3)])
         assert events(home) == [*acknowledged, (len(acknowledged) + 1, "judged")]
     assert verify(home).sound
 
 
 def test_a_writer_that_comes_later_does_not_disturb_a_reader(disk: SmallDisk) -> None:
     home = planted(disk.folder)
-    judge_and_die(home, [judged(1), judged(2)])
+    judge_and_die(home, [judged_event(1), judged_event(2)])
     os.unlink(f"{home.events}-shm")
     disk.fill()
     log = EventLog(home.events, write=False)
@@ -238,7 +238,7 @@ def test_readers_and_writers_of_one_process_take_turns(disk: SmallDisk) -> None:
 
     def write() -> None:
         with Judging(home) as judging:
-            said.extend(e.seq for e in judging.append([judged(1), judged(2)]))
+            said.extend(e.seq for e in judging.append([judged_event(1), judged_event(2)]))
 
     def read() -> None:
         while not stop.is_set():
@@ -275,7 +275,7 @@ def test_new_readers_let_a_writer_that_waits_go_first(
     def write() -> None:
         try:
             with Judging(home) as judging:
-                judging.append([judged(1), judged(2)])
+                judging.append([judged_event(1), judged_event(2)])
         finally:
             written.set()
 
@@ -299,7 +299,7 @@ def test_new_readers_let_a_writer_that_waits_go_first(
 
 def test_many_read_at_once(disk: SmallDisk) -> None:
     home = planted(disk.folder)
-    judge_and_die(home, [judged(1), judged(2)])
+    judge_and_die(home, [judged_event(1), judged_event(2)])
     os.unlink(f"{home.events}-shm")
     disk.fill()
     with ThreadPoolExecutor(4) as pool:  # Each in a process of its own.
@@ -314,7 +314,7 @@ def test_a_disk_without_room_for_another_name(tmp_path: Path, died: bool) -> Non
     with small_disk("tmpfs", tmp_path / "disk", names=100) as disk:
         home = planted(disk.folder)
         if died:
-            judge_and_die(home, [judged(1), judged(2)])
+            judge_and_die(home, [judged_event(1), judged_event(2)])
         disk.fill_names()
         assert_readable(home, JUDGED if died else SEEN)
         disk.fill_names()
@@ -323,7 +323,7 @@ def test_a_disk_without_room_for_another_name(tmp_path: Path, died: bool) -> Non
                 Judging(home)
         disk.empty()
         with Judging(home) as judging:
-            judging.append([judged(3)])
+            judging.append([judged_event(3)])
         assert verify(home).sound
 
 
@@ -331,7 +331,7 @@ def test_what_cannot_be_read_for_want_of_a_name_is_not_called_damaged(tmp_path: 
     """A log without its index file, and no room to make one: that is all that can be said."""
     with small_disk("tmpfs", tmp_path / "disk", names=100) as disk:
         home = planted(disk.folder)
-        judge_and_die(home, [judged(1), judged(2)])
+        judge_and_die(home, [judged_event(1), judged_event(2)])
         os.unlink(f"{home.events}-shm")
         disk.fill_names()
         with pytest.raises(StoreFull, match="the disk is full"):
@@ -344,7 +344,7 @@ def test_what_cannot_be_read_for_want_of_a_name_is_not_called_damaged(tmp_path: 
 
 def test_a_full_disk_is_no_damage_and_damage_is(disk: SmallDisk) -> None:
     home = planted(disk.folder)
-    judge_and_die(home, [judged(1), judged(2)])
+    judge_and_die(home, [judged_event(1), judged_event(2)])
     os.unlink(f"{home.events}-shm")
     raw = bytearray(home.catalogue.read_bytes())
     raw[4096:8192] = b"\xff" * 4096
@@ -357,7 +357,7 @@ def test_a_repair_that_runs_out_of_space_takes_nothing_away(disk: SmallDisk) -> 
     home = planted(disk.folder)
     with Judging(home) as judging:
         for _ in range(200):
-            judging.append([judged(1, "x" * 2000)])
+            judging.append([judged_event(1, "x" * 2000)])
     raw = bytearray(home.events.read_bytes())
     at = raw.index(b"xxxx")
     raw[at] ^= 1
@@ -385,7 +385,7 @@ def test_a_seal_that_cannot_be_written_does_not_undo_what_was(
     with monkeypatch.context() as m:
         m.setattr(seal, "write_seal", full)
         with Judging(home) as judging:
-            judging.append([judged(1)])
+            judging.append([judged_event(1)])
     assert events(home) == JUDGED[:4]
     found = verify(home)
     assert found.sound and not found.sealed

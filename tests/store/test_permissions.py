@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from sightline.cli import sightline as cli
 from sightline.collection import Collection
 from sightline.errors import UsageError
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep import verify as verify_module
 from sightline.store.upkeep.permissions import Exposed, describe, exposed, restrict
 from sightline.store.upkeep.repair import repair
@@ -28,7 +28,7 @@ from sightline.store.upkeep.verify import verify
 from tests.factories.photos import make_photos, paint
 from tests.factories.planted_stores import plant
 from tests.factories.servers import Process
-from tests.factories.small_disks import judge_and_die, judged
+from tests.factories.small_disks import judge_and_die, judged_event
 
 COMMANDS: list[list[str]] = [
     ["index", "--workers", "1", "--features", "color", "--folder-words"],
@@ -137,7 +137,7 @@ def widened(tmp_path: Path) -> Collection:
     """Return a collection whose store everybody may read and write, last judged by a killed."""
     c = Collection.open(make_photos(tmp_path / "photos", 4), store=tmp_path / "store", workers=1)
     c.index()
-    judge_and_die(c.home, [judged(1)])
+    judge_and_die(c.home, [judged_event(1)])
     subprocess.run(["chmod", "-R", "a=rwX", c.home.folder], check=True)
     return c
 
@@ -200,7 +200,7 @@ def test_links_are_never_followed(widened: Collection, tmp_path: Path) -> None:
 def test_a_store_named_by_a_link_is_mended_behind_it(widened: Collection, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(widened.home.folder)
-    assert verify(Home(link), fix_permissions=True).exposed == ()
+    assert verify(StoreFolder(link), fix_permissions=True).exposed == ()
     assert_private(widened.home.folder)
 
 

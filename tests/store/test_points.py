@@ -11,7 +11,7 @@ import pytest
 from sightline.errors import StoreDamaged, StoreError
 from sightline.progress import NoProgress
 from sightline.records import DenseQuery
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.scores import points_feature
 from sightline.store.shards import open_arrays
 from sightline.store.upkeep.verify import verify
@@ -20,11 +20,11 @@ from tests.factories.scored_stores import FakeScorer, points_of, scored_store, t
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "store")
+def home(tmp_path: Path) -> StoreFolder:
+    return StoreFolder(tmp_path / "store")
 
 
-def test_points_of_a_model_are_ranked_like_a_feature_and_merged(home: Home) -> None:
+def test_points_of_a_model_are_ranked_like_a_feature_and_merged(home: StoreFolder) -> None:
     scored_store(home)
     weights = np.array([0.4, -1.0], np.float32)
     with Writer(home, "test") as w:
@@ -60,7 +60,7 @@ def test_points_of_a_model_are_ranked_like_a_feature_and_merged(home: Home) -> N
         top(name)
 
 
-def test_damaged_points_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_points_are_refused(home: StoreFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     scored_store(home)
     with Writer(home, "test") as w:
         w.publish_model(FakeScorer(home, 1, spaced=True), "", NoProgress())

@@ -19,7 +19,7 @@ from sightline.errors import StoreDamaged, StoreError
 from sightline.records import Batch, WordQuery
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import load_model, open_model, save_model
 from sightline.store.scores import Scores, with_scores
 from sightline.store.upkeep.backup import backup
@@ -31,11 +31,11 @@ from tests.factories.scored_stores import TERMS, FakeScorer, batch, score, score
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "store")
+def home(tmp_path: Path) -> StoreFolder:
+    return StoreFolder(tmp_path / "store")
 
 
-def best(home: Home) -> tuple[list[int], list[float]]:
+def best(home: StoreFolder) -> tuple[list[int], list[float]]:
     """Return all pictures that have a score for two words, best first."""
     query = WordQuery(np.array([11, 14]), np.ones(2, np.float32), np.zeros(2, np.float32))
     with home.reader() as reader:
@@ -48,7 +48,7 @@ def seen(picture: int) -> NewEvent:
     return NewEvent("picture-seen", picture, body)
 
 
-def models(home: Home) -> list[str]:
+def models(home: StoreFolder) -> list[str]:
     return sorted(os.listdir(home.models))
 
 
@@ -58,14 +58,16 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def book(home: Home, kind: str, number: int) -> str:
+def book(home: StoreFolder, kind: str, number: int) -> str:
     return save_model(home.models, kind, {}, {"centroids": np.full(4, number, np.float32)})
 
 
 # -- merging -----------------------------------------------------------------------------------
 
 
-def test_a_merge_keeps_the_scores_of_one_model(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merge_keeps_the_scores_of_one_model(
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(segments, "MERGED_ROWS", 5)
     name = scored_store(home)
     with Writer(home, "test") as w:
@@ -86,7 +88,7 @@ def test_a_merge_keeps_the_scores_of_one_model(home: Home, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("what", ["none", "other model", "other words", "other points"])
-def test_a_merge_drops_scores_that_do_not_fit_together(home: Home, what: str) -> None:
+def test_a_merge_drops_scores_that_do_not_fit_together(home: StoreFolder, what: str) -> None:
     name = scored_store(home)
     whole = best(home)
     scorers = {
@@ -109,7 +111,7 @@ def test_a_merge_drops_scores_that_do_not_fit_together(home: Home, what: str) ->
     assert best(home) == whole
 
 
-def test_a_merge_makes_scores_again_where_it_can(home: Home) -> None:
+def test_a_merge_makes_scores_again_where_it_can(home: StoreFolder) -> None:
     """Segments scored for different words are merged at the end of an index run, after which
     nobody looks again."""
     name = scored_store(home)
@@ -122,7 +124,7 @@ def test_a_merge_makes_scores_again_where_it_can(home: Home) -> None:
     assert best(home) == whole
 
 
-def test_pictures_without_the_feature_stay_without_scores(home: Home) -> None:
+def test_pictures_without_the_feature_stay_without_scores(home: StoreFolder) -> None:
     bare = Batch(np.array([50]), ((11,),), (b"",))
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1, 2]), bare]), finished=True)
@@ -132,7 +134,7 @@ def test_pictures_without_the_feature_stay_without_scores(home: Home) -> None:
     assert sorted(best(home)[0]) == [1, 2]
 
 
-def test_scores_of_another_shape_are_refused(home: Home) -> None:
+def test_scores_of_another_shape_are_refused(home: StoreFolder) -> None:
     scored_store(home)
     with Writer(home, "test") as w, pytest.raises(StoreError, match=r"shape \(1, 2\)"):
         rows = np.zeros((1, 2), np.float32)
@@ -148,7 +150,7 @@ def test_scores_of_another_shape_are_refused(home: Home) -> None:
 
 
 def test_going_back_brings_the_old_model_and_its_scores(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to_read: list[int] = []
     real = Catalogue.restamp
@@ -180,7 +182,7 @@ def test_going_back_brings_the_old_model_and_its_scores(
     assert verify(home).sound
 
 
-def test_models_go_when_no_kept_version_names_them(home: Home) -> None:
+def test_models_go_when_no_kept_version_names_them(home: StoreFolder) -> None:
     names = [scored_store(home)]
     with Writer(home, "test") as w:
         for seed in (2, 3, 4, 5):
@@ -193,7 +195,7 @@ def test_models_go_when_no_kept_version_names_them(home: Home) -> None:
     assert load_model(home.models, names[-1]).about == {"seed": 5}
 
 
-def test_a_codebook_takes_the_place_of_its_own_kind(home: Home) -> None:
+def test_a_codebook_takes_the_place_of_its_own_kind(home: StoreFolder) -> None:
     name = scored_store(home)
     with Writer(home, "test") as w:
         blocks = [book(home, "blocks", 1)]
@@ -214,7 +216,7 @@ def test_a_codebook_takes_the_place_of_its_own_kind(home: Home) -> None:
         assert models(home) == sorted([name, blocks[1], other])
 
 
-def test_a_model_that_was_not_published_is_named_and_removed(home: Home) -> None:
+def test_a_model_that_was_not_published_is_named_and_removed(home: StoreFolder) -> None:
     name = scored_store(home)
     stray = FakeScorer(home, 9).model
     (home.models / "arrays-.safetensors.77.part").write_bytes(b"half")
@@ -229,7 +231,7 @@ def test_a_model_that_was_not_published_is_named_and_removed(home: Home) -> None
     assert models(home) == sorted([name, "notes"])
 
 
-def test_a_version_of_the_first_format_still_reads(home: Home) -> None:
+def test_a_version_of_the_first_format_still_reads(home: StoreFolder) -> None:
     scored_store(home)
     with Writer(home, "test") as w:
         version = w.version
@@ -259,17 +261,17 @@ def test_a_version_of_the_first_format_still_reads(home: Home) -> None:
         home.versions.read(version.number)
 
 
-def test_a_copy_has_models_and_scores(home: Home, tmp_path: Path) -> None:
+def test_a_copy_has_models_and_scores(home: StoreFolder, tmp_path: Path) -> None:
     name = scored_store(home)
     assert backup(home, tmp_path / "copy").sound
-    copy = Home(tmp_path / "copy")
+    copy = StoreFolder(tmp_path / "copy")
     assert best(copy) == best(home) and models(copy) == [name]
 
 
 # -- damage ------------------------------------------------------------------------------------
 
 
-def mended(home: Home) -> list[str]:
+def mended(home: StoreFolder) -> list[str]:
     """Repair, see that all is well and that every picture is still there; return what was said."""
     said: list[str] = []
     after = repair(home, said.append)
@@ -279,12 +281,12 @@ def mended(home: Home) -> list[str]:
     return said
 
 
-def current(home: Home) -> tuple[Segment, ...]:
+def current(home: StoreFolder) -> tuple[Segment, ...]:
     return home.versions.read(home.versions.numbers()[-1]).segments
 
 
 @pytest.mark.parametrize("how", ["flip", "cut", "missing"])
-def test_damaged_scores_are_found_and_only_they_are_dropped(home: Home, how: str) -> None:
+def test_damaged_scores_are_found_and_only_they_are_dropped(home: StoreFolder, how: str) -> None:
     name = scored_store(home)
     whole = best(home)
     file = current(home)[1].scores
@@ -310,7 +312,9 @@ def test_damaged_scores_are_found_and_only_they_are_dropped(home: Home, how: str
 
 @pytest.mark.parametrize("file", ["model.json", "arrays.safetensors"])
 @pytest.mark.parametrize("how", ["flip", "missing"])
-def test_a_damaged_model_is_found_and_only_it_is_dropped(home: Home, file: str, how: str) -> None:
+def test_a_damaged_model_is_found_and_only_it_is_dropped(
+    home: StoreFolder, file: str, how: str
+) -> None:
     name = scored_store(home)
     with Writer(home, "test") as w:
         codebook = book(home, "blocks", 1)
@@ -331,7 +335,7 @@ def test_a_damaged_model_is_found_and_only_it_is_dropped(home: Home, file: str, 
     assert models(home) == [codebook]
 
 
-def test_a_damaged_codebook_is_found_and_only_it_is_dropped(home: Home) -> None:
+def test_a_damaged_codebook_is_found_and_only_it_is_dropped(home: StoreFolder) -> None:
     name = scored_store(home)
     whole = best(home)
     with Writer(home, "test") as w:
@@ -350,7 +354,7 @@ def test_a_damaged_codebook_is_found_and_only_it_is_dropped(home: Home) -> None:
     assert best(home) == whole
 
 
-def test_a_model_laid_over_another_is_refused_in_one_line(home: Home) -> None:
+def test_a_model_laid_over_another_is_refused_in_one_line(home: StoreFolder) -> None:
     name = scored_store(home)
     with Writer(home, "test") as w:
         other = train(w, 2)
@@ -369,7 +373,7 @@ def test_a_model_laid_over_another_is_refused_in_one_line(home: Home) -> None:
     mended(home)
 
 
-def test_scores_laid_over_others_are_refused_when_opened(home: Home) -> None:
+def test_scores_laid_over_others_are_refused_when_opened(home: StoreFolder) -> None:
     """Sizes and types are checked at once; the loop that reads them trusts them."""
     scored_store(home)
     file, base = current(home)[0].scores, current(home)[0].base

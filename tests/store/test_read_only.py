@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Judging
 from tests.factories.planted_stores import plant
-from tests.factories.small_disks import judge_and_die, judged, read_only
+from tests.factories.small_disks import judge_and_die, judged_event, read_only
 
 
-def planted(folder: Path) -> Home:
+def planted(folder: Path) -> StoreFolder:
     return plant(folder / "store", [["tree"]], {"color": np.eye(1, dtype=np.float32)})
 
 
-def events(home: Home) -> list[str]:
+def events(home: StoreFolder) -> list[str]:
     log = EventLog(home.events, write=False)
     try:
         return [e.kind for e in log.read()]
@@ -32,11 +32,11 @@ def events(home: Home) -> list[str]:
 def test_a_read_only_mount_is_read_with_its_log(tmp_path: Path, left: str) -> None:
     home = planted(tmp_path)
     if left != "neither":
-        judge_and_die(home, [judged(1), judged(1)])
+        judge_and_die(home, [judged_event(1), judged_event(1)])
     if left == "log":
         os.unlink(f"{home.events}-shm")
     with read_only(home.folder, tmp_path / "mounted") as place:
-        mounted = Home(place)
+        mounted = StoreFolder(place)
         assert events(mounted) == ["picture-seen", *["judged"] * (0 if left == "neither" else 2)]
         with mounted.reader() as reader:
             assert reader.snapshot.ids().tolist() == [1]
@@ -47,5 +47,5 @@ def test_a_read_only_mount_of_a_store_that_is_written(tmp_path: Path) -> None:
     home = planted(tmp_path)
     with read_only(home.folder, tmp_path / "mounted") as place, Judging(home) as judging:
         for i in range(1, 5):
-            judging.append([judged(1)])
-            assert events(Home(place)) == ["picture-seen", *["judged"] * i]
+            judging.append([judged_event(1)])
+            assert events(StoreFolder(place)) == ["picture-seen", *["judged"] * i]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import load_model, save_model
 from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Writer
@@ -32,14 +32,14 @@ def learn(w: Writer, seed: int) -> None:
 def trained(tmp_path: Path) -> Path:
     """Return a store in which likeness was learnt so often that the next time removes a model."""
     folder = tmp_path / "trained"
-    scored_store(Home(folder))
-    with Writer(Home(folder), "train") as w:
+    scored_store(StoreFolder(folder))
+    with Writer(StoreFolder(folder), "train") as w:
         for seed in range(1, BEFORE + 1):
             learn(w, seed)
     return folder
 
 
-def served(home: Home) -> int:
+def served(home: StoreFolder) -> int:
     """Return which model is served; all of its numbers must be of one training."""
     with home.reader() as reader:
         model = load_model(home.models, reader.snapshot.similar)
@@ -54,7 +54,7 @@ def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True)
     return crash_learning(trained, learn, NEW, problems_after, point, seed, flush)
 
 
-def problems_after(home: Home, crash: Crash) -> list[str]:
+def problems_after(home: StoreFolder, crash: Crash) -> list[str]:
     found = [p.what for p in verify(home).problems]
     if found:
         return found
@@ -73,7 +73,7 @@ def steps_of(trained: Path) -> int:
     shutil.copytree(trained, store)
     disk = Disk(store, trained.parent / "shadow", 0)
     crash = run_child(learning(store, disk, learn, NEW), disk)
-    assert crash.finished and served(Home(store)) == NEW
+    assert crash.finished and served(StoreFolder(store)) == NEW
     return crash.steps
 
 

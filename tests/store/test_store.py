@@ -25,7 +25,7 @@ from sightline.errors import (
 from sightline.records import Batch, DenseQuery, FeatureRows, SparseRows
 from sightline.store import seal
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.locks import Lock, check_local_file_system, file_system
 from sightline.store.models import load_model, save_model
 from sightline.store.snapshot import Snapshot
@@ -35,7 +35,7 @@ from sightline.store.upkeep.verify import verify
 from sightline.store.writer import Change, Writer
 from sightline.testing import check_store
 from tests.factories.photos import fingerprint
-from tests.factories.small_disks import judge_and_die, judged
+from tests.factories.small_disks import judge_and_die, judged_event
 
 
 def batch(ids: Sequence[int], value: float = 1.0, terms: tuple[int, ...] = (5,)) -> Batch:
@@ -56,7 +56,7 @@ def fill(tmp_path: Path, *, merged: bool) -> object:
     count = iter(range(1000))
 
     def make(batches: Sequence[Batch], deleted: Sequence[int]) -> Snapshot:
-        home = Home(tmp_path / f"store{next(count)}")
+        home = StoreFolder(tmp_path / f"store{next(count)}")
         with Writer(home, "test") as w:
             for b in batches:
                 w.publish(Change(batches=[b]), finished=True)
@@ -97,18 +97,18 @@ def test_small_blocks_give_the_same_answer(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_merge_splits_at_the_row_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "MERGED_ROWS", 10)
-    with Writer(Home(tmp_path / "store"), "test") as w:
+    with Writer(StoreFolder(tmp_path / "store"), "test") as w:
         for start in range(1, 36, 5):
             w.publish(Change(batches=[batch(range(start, start + 5), start)]), finished=True)
         assert w.compact(everything=True)
         assert [s.rows for s in w.version.segments] == [10, 10, 10, 5]
-    with Home(tmp_path / "store").reader() as reader:
+    with StoreFolder(tmp_path / "store").reader() as reader:
         assert reader.snapshot.thumbnail(17) == b"jpeg17"
         assert vector(reader.snapshot, 17, "f-1") == [16.0] * 4
 
 
 def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1])]), finished=True)
     with home.reader() as reader:
@@ -123,7 +123,7 @@ def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
 
 
 def test_a_reader_keeps_its_version_however_often_others_publish(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1, 2], 1.0)]), finished=True)
         with home.reader() as old:
@@ -139,7 +139,7 @@ def test_a_reader_keeps_its_version_however_often_others_publish(tmp_path: Path)
 
 
 def test_two_finished_versions_are_kept_and_files_of_others_are_removed(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         for i in range(1, 8):
             w.publish(Change(batches=[batch([i])]), finished=i != 6)
@@ -149,7 +149,7 @@ def test_two_finished_versions_are_kept_and_files_of_others_are_removed(tmp_path
 
 
 def test_rollback_publishes_the_old_state_again(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         first = w.publish(Change(batches=[batch([1, 2])]), finished=True)
         w.publish(Change(dead=[1]), finished=True)
@@ -161,7 +161,7 @@ def test_rollback_publishes_the_old_state_again(tmp_path: Path) -> None:
 
 
 def test_only_one_writer_and_the_second_learns_who(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     who = rf"'sightline index' \(process {os.getpid()} on "
     with Writer(home, "index"), pytest.raises(StoreBusy, match=who):
         Writer(home, "index")
@@ -219,28 +219,28 @@ def test_network_file_systems_are_refused(tmp_path: Path) -> None:
 def test_a_network_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.store.locks.file_system", lambda folder: "cifs")
     with pytest.raises(StoreError, match=r"network file system \(cifs\).*--store"):
-        Writer(Home(tmp_path / "store"), "index")
+        Writer(StoreFolder(tmp_path / "store"), "index")
 
 
 def test_an_empty_place_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(CollectionError, match="Run: sightline index"):
-        Home(tmp_path).reader()
+        StoreFolder(tmp_path).reader()
 
 
 def test_a_copy_is_a_store_like_any_other(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1, 2, 3])]), finished=True)
     checked = backup(home, tmp_path / "copy")
     assert checked.sound and checked.sealed
-    with Home(tmp_path / "copy").reader() as reader:
+    with StoreFolder(tmp_path / "copy").reader() as reader:
         assert reader.snapshot.ids().tolist() == [1, 2, 3]
     with pytest.raises(StoreError, match="not empty"):
         backup(home, tmp_path / "copy")
 
 
 def test_purging_removes_a_picture_from_every_file(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         for i in (1, 2, 3):
             w.publish(Change(batches=[batch([i], terms=(i,))]), finished=True)
@@ -273,7 +273,7 @@ def test_a_model_with_numbers_that_are_not_finite_is_refused(tmp_path: Path) -> 
 
 
 def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     Writer(home, "test").close()
     db = sqlite3.connect(home.catalogue)
     db.execute("PRAGMA user_version=99")
@@ -286,10 +286,10 @@ def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
 def test_a_read_only_store_is_read_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index_file: bool
 ) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1])]), finished=True)
-    judge_and_die(home, [judged(1)])
+    judge_and_die(home, [judged_event(1)])
     if not index_file:
         os.unlink(f"{home.events}-shm")
     before = fingerprint(home.folder)
@@ -316,7 +316,7 @@ def sparse(ids: Sequence[int], name: str = "v-1", length: int = 70_000) -> Batch
 
 @pytest.mark.parametrize("length", [70_000, 300])
 def test_sparse_rows_survive_merging_and_copying(tmp_path: Path, length: int) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         for ids in ([1, 2, 3, 9], [4, 5, 6], [7, 8]):
             w.publish(Change(batches=[sparse(ids, length=length)]), finished=True)
@@ -337,7 +337,7 @@ def test_sparse_rows_survive_merging_and_copying(tmp_path: Path, length: int) ->
 
 
 def test_merging_loses_no_features_where_pictures_have_different_ones(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1, 2]), sparse([3, 4])]), finished=True)
         w.publish(Change(batches=[batch([5]), sparse([6])]), finished=True)

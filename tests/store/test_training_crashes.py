@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sightline.contracts import Progress
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import load_model
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.verify import verify
@@ -37,8 +37,8 @@ PICTURES = list(range(1, 10))
 def trained(tmp_path: Path) -> Path:
     """Return a store of nine pictures in three segments, trained three times."""
     folder = tmp_path / "trained"
-    scored_store(Home(folder))
-    with Writer(Home(folder), "train") as w:
+    scored_store(StoreFolder(folder))
+    with Writer(StoreFolder(folder), "train") as w:
         for seed in range(2, BEFORE + 1):
             train(w, seed)
     return folder
@@ -55,11 +55,11 @@ def steps_of(trained: Path) -> int:
     shutil.copytree(trained, store)
     disk = Disk(store, trained.parent / "shadow", 0)
     crash = run_child(learning(store, disk, train, NEW), disk)
-    assert crash.finished and served(Home(store)) == (NEW, [])
+    assert crash.finished and served(StoreFolder(store)) == (NEW, [])
     return crash.steps
 
 
-def served(home: Home) -> tuple[int, list[str]]:
+def served(home: StoreFolder) -> tuple[int, list[str]]:
     """Return which training a reader is served, and what is not whole about it."""
     with home.reader() as reader:
         snapshot = reader.snapshot
@@ -80,7 +80,7 @@ def wrong_scores(snapshot: Snapshot, seed: int) -> list[str]:
     return found
 
 
-def problems_after(home: Home, crash: Crash) -> list[str]:
+def problems_after(home: StoreFolder, crash: Crash) -> list[str]:
     """Return what a crash did that it must not do; then go on, and see that all comes right."""
     seed, found = served(home)
     if seed not in (BEFORE, NEW):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import sightline.store.engines._word_rows_fast as compiled
 from sightline.errors import ParameterError, StoreError
 from sightline.records import Top, WordQuery
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
@@ -72,7 +72,7 @@ class Made:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Three scored segments with mixed ids, dead and replaced rows; one that has no scores."""
     rng = np.random.default_rng(3)
-    home = Home(tmp_path_factory.mktemp("made") / "store")
+    home = StoreFolder(tmp_path_factory.mktemp("made") / "store")
     ids = rng.permutation(np.arange(1, 241)).tolist()
     words: dict[int, tuple[int, ...]] = {}
     with Writer(home, "test") as w:
@@ -139,7 +139,7 @@ def test_equal_scores_stand_by_id_however_pictures_lie(made: Made) -> None:
 
 
 def test_a_picture_that_carries_the_words_counts_as_known(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     scored_store(home)
     with home.reader() as reader:
         one = listed(both_ways(reader.snapshot, query([12], known=100.0), 9))
@@ -154,7 +154,7 @@ def test_a_picture_that_carries_the_words_counts_as_known(tmp_path: Path) -> Non
 
 
 def test_pictures_scored_by_another_model_have_no_score(tmp_path: Path) -> None:
-    home = Home(tmp_path / "store")
+    home = StoreFolder(tmp_path / "store")
     with Writer(home, "test") as w:
         w.publish(Change(batches=[batch([1, 2])]), finished=True)
         train(w, 1)

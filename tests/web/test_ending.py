@@ -19,7 +19,7 @@ from sightline.web.client import Client, ServiceError
 from sightline.web.serving.ending import LATEST_SECONDS
 from tests.factories.servers import Process, painted
 from tests.factories.worker_tasks import PERFORM, let_workers_import
-from tests.waiting import LIMIT, closing, until, until_ended
+from tests.waiting import LIMIT, start_daemon, until, until_ended
 
 # Every picture that is sent keeps its worker for an hour.
 SLOW = """
@@ -117,7 +117,7 @@ def test_workers_can_be_stopped_from_another_thread(
     with LocalCompute(1) as compute:
         waits = {"do": "wait", "begun": str(begun), "pipe": str(never)}
         answers = compute.run(PERFORM, [Job(b"x", {**waits})] * 3, "describe")
-        closing(stop)
+        start_daemon(stop)
         with pytest.raises(ComputeError, match="stopped"):
             list(answers)
         with pytest.raises(ComputeError, match="stopped"):

@@ -14,7 +14,7 @@ from sightline.collection import Collection
 from sightline.web.app import build
 from sightline.web.service import Service
 from tests.factories.servers import Served, running
-from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged, small_disk
+from tests.factories.small_disks import KINDS, SmallDisk, judge_and_die, judged_event, small_disk
 
 
 @pytest.fixture(params=KINDS)
@@ -65,7 +65,7 @@ def ask_all(s: Served, session: str) -> None:
 
 
 def test_a_full_disk_stops_no_question(disk: SmallDisk, moved: Collection, crowded: None) -> None:
-    judge_and_die(moved.home, [judged(4), judged(5)])
+    judge_and_die(moved.home, [judged_event(4), judged_event(5)])
     with running(moved) as s:
         session = s.client.begin("red").session
         marks = {"relevant": [1, 7], "other": [2]}

@@ -78,11 +78,11 @@ def test_a_job_that_cannot_be_done_says_why(own: Served) -> None:
 
 BROKEN = """
 from sightline.collection import Collection
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.web import work
 def reader(self):
     raise KeyError("a whispered caption")
-Home.reader = reader
+StoreFolder.reader = reader
 work.main()
 """
 

@@ -19,6 +19,8 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.pictures import Pictures
+from sightline.compute.local import LocalCompute
+from sightline.contracts import Compute
 from sightline.web.answers import Message
 from sightline.web.app import guarded
 from sightline.web.client import ServiceError
@@ -67,6 +69,22 @@ def test_too_much_at_once_is_said_and_when_to_come_back(tmp_path: Path) -> None:
         assert [kind for kind, _ in first] == ["end"]
         # The place is free again.
         assert s.ask("GET", path).status == 200
+
+
+def test_uploads_have_the_time_limit_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "config.toml").write_text("seconds = 2.5\n")
+    (tmp_path / "photos").mkdir()
+    describer = Service(Collection.open(tmp_path / "photos", tmp_path / "store")).describer
+
+    def limit(compute: Compute) -> float:
+        assert isinstance(compute, LocalCompute)
+        return compute.seconds("decode")
+
+    try:
+        assert asyncio.run(describer.lend(limit)) == 2.5
+    finally:
+        describer.close()
 
 
 def test_no_more_listen_than_may_however_they_come_at_once(taught: Collection) -> None:

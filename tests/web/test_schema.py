@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from sightline.collection import Collection
-from sightline.collection.search.vocabulary import Words
+from sightline.collection.words import Words
 from sightline.web.app import build
 from sightline.web.jobs import Jobs, ServerJob
 from sightline.web.service import Service

@@ -145,7 +145,7 @@ def test_words_and_a_picture_that_cannot_be(
     kind, path = {"Content-Type": "image/png"}, "/v1/search/words-and-picture"
     broken = served.ask("POST", f"{path}?query=red", picture[:60], kind)
     assert (broken.status, broken.code) == (422, "data")
-    assert broken.json["detail"].startswith("The picture that was sent cannot be compared: ")
+    assert broken.json["detail"].startswith("The picture that was sent cannot be read: ")
     assert str(tmp_path) not in broken.json["detail"]
     for query, status in (
         ("", 422), ("?query=", 422), ("?query=+", 400), ("?query=-red", 400),
@@ -342,6 +342,17 @@ def test_names_of_earlier_releases_are_the_same(served: Served) -> None:
             assert h["match"] in ("exact", "predicted", "partial", "similar")
     both = served.post("/v1/search", {"query": "red", "k": 3, "limit": 3})
     assert both.status == 422 and "name it once" in both.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/v1/words", "words"), ("/v1/folders", "folders"), ("/v1/pictures/1/words", "words")],
+)
+def test_lists_take_k_and_limit_its_earlier_name(served: Served, path: str, field: str) -> None:
+    one, same = (served.ask("GET", f"{path}?{name}=1") for name in ("k", "limit"))
+    assert one.status == 200 and len(one.json[field]) == 1
+    assert one.json == same.json
+    assert served.ask("GET", f"{path}?k=0").status == 422
 
 
 def test_an_uploaded_picture_takes_names_of_earlier_releases(served: Served) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sightline.errors import QueryError
 from sightline.words.grammar import PictureTerm, Query, Term, parse
-from tests.waiting import ends
+from tests.waiting import must_end
 
 _WORDS = [
     "tree",
@@ -171,5 +171,5 @@ def test_words_come_back_in_their_order(texts: list[str]) -> None:
 
 def test_a_row_of_backslashes_takes_no_exponential_time() -> None:
     # Were there two ways to read one of them, there would be 2 ** 998 of reading all.
-    with ends(), pytest.raises(QueryError):
+    with must_end(), pytest.raises(QueryError):
         parse('"' + "\\" * 998)

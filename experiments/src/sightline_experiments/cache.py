@@ -1,6 +1,6 @@
-"""What was computed before: arrays in files of the user's cache folder, or of one that vanishes.
+"""A cache of arrays: files in the user's cache folder, or in a temporary one.
 
-A file's name ends in the checksum of its content, so that a damaged one is noticed and made again.
+A file's name ends in the checksum of its content, so that a damaged one is detected and recomputed.
 Arrays are safetensors; nothing is ever unpickled.
 """
 
@@ -36,7 +36,7 @@ class ArrayCache:
         self.folder = folder
 
     def get(self, name: str) -> Arrays | None:
-        """Return the arrays of a name; None if there are none that are sound."""
+        """Return the arrays of a name; None if there are none, or they are damaged."""
         path = self.path(name)
         if path is None:
             return None
@@ -46,7 +46,7 @@ class ArrayCache:
         return arrays
 
     def path(self, name: str) -> Path | None:
-        """Return the file of a name, if a sound one is there; damaged ones are removed."""
+        """Return the intact file of a name, if any; damaged ones are removed."""
         for path in sorted(self.folder.glob(f"{name}-{'?' * 16}.safetensors")):
             if path.name == f"{name}-{_digest(path.read_bytes())}.safetensors":
                 return path
@@ -55,7 +55,7 @@ class ArrayCache:
         return None
 
     def put(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> Path:
-        """Keep arrays under a name; the file appears whole or not at all."""
+        """Store arrays under a name; the file appears complete or not at all."""
         import numpy as np
         from safetensors.numpy import save
 
@@ -85,6 +85,6 @@ def kept(dataset: str, checksum: str) -> ArrayCache:
 
 @contextlib.contextmanager
 def temporary() -> Iterator[ArrayCache]:
-    """Lend a cache whose folder is removed afterwards."""
+    """Yield a cache in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="sightline-") as folder:
         yield ArrayCache(Path(folder))

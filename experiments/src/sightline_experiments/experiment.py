@@ -1,8 +1,8 @@
-"""What all experiments have in common: trials, results, and the loop over splits and methods.
+"""The parts of all experiments: trials, results, and the loop over splits and methods.
 
 `Experiment` is the protocol of all papers: on each split every method is fitted with the
 hyperparameters of its search, the best by validation data are chosen, and their fit is measured
-once on test data. A paper says how a method is fitted and measured.
+once on test data. The subclass of a paper fits and measures its methods.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from sightline_experiments.tuning import Choice, Search, Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """What every run has; the plan of a paper adds to it whatever may be tuned.
+    """The plan of a run; the subclass of a paper adds what may be tuned.
 
     Attributes
     ----------
     splits : int
         How many splits, folds or halves of the data.
     features : tuple of str
-        Sets of features, each measured by itself.
+        Sets of features, each measured separately.
     """
 
     splits: int = 1
@@ -40,7 +40,7 @@ class RunPlan:
     def with_options(
         self, features: tuple[str, ...] | None = None, splits: int | None = None
     ) -> Self:
-        """Return the plan with other features or another number of splits, where they are given."""
+        """Return the plan with other features or another number of splits, if given."""
         plan = self if features is None else replace(self, features=features)
         return plan if splits is None else replace(plan, splits=splits)
 
@@ -81,14 +81,14 @@ class MethodResult(Generic[Outcome]):
     ----------
     method : str
     group : tuple of str
-        What is compared only within itself: the features, the data set, the protocol, the
+        Methods are compared only within a group: the features, the dataset, the protocol, the
         direction.
     trials : list of Trial
         Every combination of hyperparameters that was tried.
     chosen : list of Trial
         The best of each split, by validation data.
     outcomes : list
-        What was measured of it on the test data of each split.
+        Its measurements on the test data of each split.
     """
 
     method: str
@@ -103,7 +103,7 @@ class MethodResult(Generic[Outcome]):
         return f"{self.method} ({', '.join(self.group)})"
 
     def seconds(self) -> float:
-        """Return the CPU seconds of fitting what was chosen, the mean over splits."""
+        """Return the CPU seconds of the chosen fits, the mean over splits."""
         return float(np.mean([t.seconds for t in self.chosen]))
 
 
@@ -117,11 +117,11 @@ class RunResults:
     Attributes
     ----------
     settings : dict
-        How the run was made.
+        The settings of the run.
     unavailable : list of str
         Titles of data sets that were not found.
     notes : list of str
-        What was left out, and why.
+        Methods that were left out, and why.
     """
 
     settings: dict[str, Json]
@@ -182,7 +182,7 @@ Fit = TypeVar("Fit")  # what fitting a method gives
 
 
 def timed(fit: Callable[[], Fit]) -> tuple[Fit, float]:
-    """Return what a function gives, and the CPU seconds it took."""
+    """Return the result of a function, and the CPU seconds it took."""
     begin = time.process_time()
     fitted = fit()
     return fitted, time.process_time() - begin
@@ -197,7 +197,7 @@ class Experiment(ABC, Generic[Split, Fit, R]):
         Where everything is added.
     progress : Progress
     scope : str
-        Named in notes about methods that were left out, where there are several experiments.
+        Named in notes about methods that were left out, if there are several experiments.
     """
 
     unit = "split"
@@ -214,24 +214,24 @@ class Experiment(ABC, Generic[Split, Fit, R]):
 
     @abstractmethod
     def value(self, method: str, fitted: Fit, split: Split) -> float:
-        """Return what a fit is worth on the validation data of a split; more is better."""
+        """Return the measure of a fit on the validation data of a split; more is better."""
 
     @abstractmethod
     def measure(self, result: R, fitted: Fit, split: Split) -> None:
         """Add the outcome on the test data of a split, which is measured once."""
 
     def refit(self, method: str, trial: Trial, fitted: Fit, split: Split) -> tuple[Trial, Fit]:
-        """Fit what was chosen to more than the training data, where a protocol does so."""
+        """Fit the chosen hyperparameters to more data, if the protocol does so."""
         return trial, fitted
 
     def details(self, fitted: Fit) -> Mapping[str, Json]:
-        """Return what fitting found out and tables show."""
+        """Return details of a fit for the tables."""
         return {}
 
     def run(
         self, split: Split, number: int, group: tuple[str, ...], searches: Mapping[str, Search]
     ) -> dict[str, Fit]:
-        """Measure every method on a split; return what was chosen and fitted."""
+        """Measure every method on a split; return the chosen fits."""
         fits: dict[str, Fit] = {}
         for method, search in searches.items():
             if method in self._left_out:

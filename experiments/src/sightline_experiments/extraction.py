@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sightline._typing import RGB, Arrays
-from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, load_feature, rows_of
+from sightline.compute.features import DESCRIBE_TASK, Row, describe_job, load_feature, rows_of
 from sightline.contracts import Compute, Done, Feature, Job, Progress
 from sightline.errors import DataError
 from sightline_experiments.datasets.sources import DECODE_TASK, Source
@@ -62,7 +62,7 @@ def decoded(c: Pictures, pictures: Sequence[int], compute: Compute) -> Iterator[
 
 def described(
     pictures: Iterable[RGB],
-    describe_progress: Callable[[int], str],
+    name_of: Callable[[int], str],
     class_paths: Sequence[str],
     compute: Compute,
     progress: Progress,
@@ -71,20 +71,20 @@ def described(
 
     Parameters
     ----------
-    describe_progress : what an error calls the picture at a position.
-    class_paths : where workers find the features (`compute.describing`).
-    progress : told of every picture; starting and finishing it is the caller's.
+    name_of : what an error calls the picture at a position.
+    class_paths : the features, as workers find them (`compute.features`).
+    progress : advanced by every picture; the caller starts and finishes it.
     """
     features = [load_feature(p) for p in class_paths]
-    found: list[list[Row]] = [[] for _ in class_paths]
+    feature_rows: list[list[Row]] = [[] for _ in class_paths]
     jobs = (describe_job(b"", rgb, list(class_paths)) for rgb in _warmed(pictures, features))
     for at, answer in enumerate(compute.run(DESCRIBE_TASK, jobs, "describe")):
         if not isinstance(answer, Done):
-            raise DataError(f"{describe_progress(at)} has no features: {answer.reason}.")
-        for kept, row in zip(found, rows_of(answer), strict=True):
-            kept.append(row)
+            raise DataError(f"{name_of(at)} has no features: {answer.reason}.")
+        for collected, row in zip(feature_rows, rows_of(answer), strict=True):
+            collected.append(row)
         progress.advance()
-    return [_stacked(f, kept) for f, kept in zip(features, found, strict=True)]
+    return [_stacked(f, collected) for f, collected in zip(features, feature_rows, strict=True)]
 
 
 def _warmed(pictures: Iterable[RGB], features: Sequence[Feature]) -> Iterator[RGB]:
@@ -126,17 +126,17 @@ def _stacked(feature: Feature, rows: Sequence[Row]) -> Arrays:
 
 
 def matrix(name: str, arrays: Arrays, n: int) -> View:
-    """Return rows that were kept as a matrix, dense or sparse; there must be n of them."""
+    """Return cached rows as a matrix, dense or sparse; there must be n of them."""
     if "rows" in arrays:
-        found: View = np.asarray(arrays["rows"], np.float32)
+        rows: View = np.asarray(arrays["rows"], np.float32)
     else:
         from scipy.sparse import csr_matrix
 
         shape = (len(arrays["start"]) - 1, int(arrays["length"][0]))
-        found = csr_matrix((arrays["value"], arrays["index"], arrays["start"]), shape=shape)
-    if found.shape[0] != n:
+        rows = csr_matrix((arrays["value"], arrays["index"], arrays["start"]), shape=shape)
+    if rows.shape[0] != n:
         raise DataError(
-            f"The cache has {found.shape[0]} rows of {name}, but there are {n} pictures. "
+            f"The cache has {rows.shape[0]} rows of {name}, but there are {n} pictures. "
             "Run with --no-cache."
         )
-    return found
+    return rows

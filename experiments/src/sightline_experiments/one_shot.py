@@ -1,4 +1,4 @@
-"""Test data that each method sees once, so that nothing can be chosen by it."""
+"""Test data on which each method is measured once, so that nothing can be selected by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class OneShotTestSet:
     Parameters
     ----------
     units : str
-        What is held: "queries", "pairs" or "pictures". It is named in the error message.
+        The test data: "queries", "pairs" or "pictures"; named in the error message.
 
     Examples
     --------

@@ -267,7 +267,7 @@ def feedback(folder: Path) -> Values:
             new = short(value(method, features, "unjudged P@20", 9))
             cells.append(f"{curve}; {new}; {100 * value(method, features, 'harmed', 9):.1f} %")
         rows.append((method, *cells))
-    kept = {f: percent(value("PA blended", f, "gain kept", 9), 0) for f in columns}
+    gain_kept = {f: percent(value("PA blended", f, "gain kept", 9), 0) for f in columns}
     places = {"ehd": "on EHD", "cedd": "on CEDD", "deep": "with the network"}
     ranks = []
     for features in ("ehd", "cedd"):
@@ -283,7 +283,7 @@ def feedback(folder: Path) -> Values:
         "unjudged": short(value("PA blended", "deep", "unjudged P@20", 9)),
         "ranks": enumeration(ranks),
         "best_C": enumeration(f"{_best_C(run, f)} {place}" for f, place in places.items()),
-        **{f"kept_{f}": v for f, v in kept.items()},
+        **{f"kept_{f}": v for f, v in gain_kept.items()},
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sightline.measures.significance import PairedTest, p_text
 
-# Stands where a paper has no figure, or where nothing was measured.
+# For a figure that a paper does not have, or that was not measured.
 MISSING = "–"
 
 
@@ -42,7 +42,7 @@ def paired_test(test: PairedTest) -> str:
 
 
 def unavailable(title: str) -> Iterator[str]:
-    """Yield what is said of a data set that was not found."""
+    """Yield the lines about a missing dataset."""
     yield ""
     yield f"{title:<16} data unavailable"
 

@@ -1,8 +1,8 @@
 """Statements about results, computed: who is first, who is above whom, and by how much.
 
 Pages of results hold text that no table shows: "first of five", "significantly above". Each such
-phrase is made here of the figures, so that a page cannot say what its data does not. Where a
-sentence holds for one outcome alone, `require` refuses to render it for another.
+phrase is computed here from the figures, so that a page cannot contradict its data. If a sentence
+holds for one outcome alone, `require` raises an error for another.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def uniform(values: Iterable[str], what: str) -> str:
 
 
 def require(condition: bool, statement: str) -> None:
-    """Refuse to render a page that states what its data does not show."""
+    """Raise an error if a page states what its data does not show."""
     if not condition:
         raise ValueError(f"The page states: {statement}. Its data does not show it.")
 

@@ -1,8 +1,7 @@
-"""Choosing settings in stages: how experiments try settings on what is kept for validation.
+"""Hyperparameter search in stages, on validation data.
 
-A stage tries some changes to the best settings so far and keeps the best of them. Stages that are
-tried `once` choose on the first part of an experiment (a split, a fold), and what they chose holds
-for all parts; the others choose anew on each.
+A stage tries some changes to the best settings so far and keeps the best. Stages that are tried
+`once` select on the first split of an experiment, for all splits; the others select on each.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Changes to try; `once` on the first part alone."""
+    """Changes to try; `once` on the first split alone."""
 
     changes: tuple[Mapping[str, Json], ...]
     once: bool = False
@@ -55,23 +54,24 @@ def settings_text(settings: Mapping[str, Json]) -> str:
 
 
 class Choice(Generic[T]):
-    """Goes through a search, on one part after the other, and remembers what holds for all."""
+    """Runs a search on one split after the other, and keeps the one-shot stages of the first."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
         self._fixed: Settings = {}
 
-    def best(self, attempt: Callable[[Settings], T], worth: Callable[[T], float], first: bool) -> T:
-        """Return the best attempt on a part; of equals the one that came first.
+    def best(
+        self, attempt: Callable[[Settings], T], value_of: Callable[[T], float], first: bool
+    ) -> T:
+        """Return the best attempt on a split; of equals the first.
 
-        Settings that were attempted before on the part are not attempted again: they cannot be
-        better than the best so far.
+        Settings are attempted once: they cannot be better than the best so far.
 
         Parameters
         ----------
         attempt : fits with settings.
-        worth : of an attempt; more is better.
-        first : whether this is the first part.
+        value_of : the measure of an attempt; more is better.
+        first : whether this is the first split.
         """
         settings: Settings = {**self.search.start, **self._fixed}
         best, attempted = attempt(settings), [settings]
@@ -85,7 +85,7 @@ class Choice(Generic[T]):
                     continue
                 attempted.append(changed)
                 result = attempt(changed)
-                if worth(result) > worth(best):
+                if value_of(result) > value_of(best):
                     best, settings = result, changed
         if first:
             once = {k for s in self.search.stages if s.once for c in s.changes for k in c}

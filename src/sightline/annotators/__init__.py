@@ -1,4 +1,4 @@
-"""Annotators: how well each word fits a picture, learnt from pictures that carry words.
+"""Annotators: scores of how well each word fits a picture, learned from tagged pictures.
 
 `KernelRidge` is what the product trains by default. `Neighbours` (TagProp), `ConceptSVM`, `CMRM`,
 `CMTT` and `PLSA` are the baselines of paper A.

@@ -1,7 +1,7 @@
 """The choice of ridge's strength alpha, on the scores of pictures that were left out.
 
 Leaving a picture out takes one carrier from its words and none from the words it lacks, so carriers
-stand lower among left-out scores than they will among new pictures, the more so the stronger the
+rank lower among left-out scores than they will among new pictures, the more so the stronger the
 regulariser. AvgP therefore points to strengths that are too small, by about half a power of ten on
 the collections tried. So, as Breiman and others do ("Classification and regression trees", 1984,
 section 3.4.3), a stronger one is taken as long as it is not worse beyond the scatter of words.
@@ -28,7 +28,7 @@ Criterion = Literal["AvgP", "error"]
 _START, _STEP, _FINER = -1.0, 0.5, 0.25
 _LEAST, _MOST = -6.0, 6.0
 _STANDARD_ERRORS = 2.0
-# What alpha is judged on, at most.
+# The most pictures and words that alpha is chosen on.
 _PICTURES = 6000
 _WORDS = 500
 
@@ -36,8 +36,8 @@ _WORDS = 500
 def best_alpha(smoother: Smoother, scale: float, criterion: Criterion, random_state: int) -> float:
     """Return the strength, in units of scale, with the best left-out scores.
 
-    From 0.1 it climbs by half powers of ten, up and then down, until two in a row are no better,
-    since qualities are bumpy; then the quarter powers beside the best are tried.
+    A hill climb from 0.1 by half powers of ten, up and then down, until two in a row are no better,
+    since quality is not smooth in alpha; then the quarter powers beside the best are tried.
     """
     judged = smoother.some(sample(np.arange(len(smoother.Y)), _PICTURES, random_state))
     words = sample(rankable_words(judged.Y), _WORDS, random_state)
@@ -57,10 +57,10 @@ def _climbed(by_word: Callable[[float], NDArray[np.float64]]) -> float:
     for step in (_STEP, -_STEP):
         power, worse = _START + step, 0
         while worse < 2 and _LEAST <= power <= _MOST:
-            found = by_word(power).mean()
-            worse = 0 if found > height else worse + 1
-            if found > height:
-                best, height = power, found
+            quality = by_word(power).mean()
+            worse = 0 if quality > height else worse + 1
+            if quality > height:
+                best, height = power, quality
             power += step
     return max((best, best - _FINER, best + _FINER), key=lambda p: float(by_word(p).mean()))
 
@@ -74,7 +74,7 @@ def _stronger(by_word: Callable[[float], NDArray[np.float64]], best: float) -> f
 
 
 def sample(choices: NDArray[np.int64], most: int, random_state: int) -> NDArray[np.int64]:
-    """Return a seeded choice of so many at most, ascending.
+    """Return a seeded sample of at most `most` choices, ascending.
 
     >>> sample(np.arange(3), 5, 0)
     array([0, 1, 2])
@@ -90,13 +90,13 @@ def _by_word(
     scores, Y = judged.left_out(alpha, words), judged.Y[:, words]
     if criterion == "error":
         return np.asarray(-np.square(scores - Y).mean(axis=0, dtype=np.float64))
-    found = average_precisions(scores, Y)
-    # Without a word to rank all strengths are alike.
-    return found if found.size else np.zeros(1)
+    avgp = average_precisions(scores, Y)
+    # Without a word to rank all strengths are equally good.
+    return avgp if avgp.size else np.zeros(1)
 
 
 def rankable_words(Y: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the words alpha can be judged on.
+    """Return the words alpha can be chosen on.
 
     A word on one picture is on none when that is left out, and one on all cannot be ranked.
     """

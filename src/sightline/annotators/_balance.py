@@ -3,10 +3,10 @@
     min  sum_i w_it (y_it - f_t(p_i))^2 + alpha |f_t|^2        w_it = (n- / n+)^balance if y_it = 1,
                                                                else 1
 Each word has weights of its own, and yet one factorisation serves all: with P the carriers of a
-word, w their weight, d = w - 1 and H the plain smoother (see _smoothers), the weighted answer is
-the plain answer to the targets w (I + d H_PP)^-1 1 on P and 0 elsewhere, and a picture's share in
-its own score is w_i (H_ii - d H_iP (I + d H_PP)^-1 H_Pi). Both follow from Woodbury's identity.
-Left-out scores keep the weight that the word had with all pictures.
+word, w their weight, d = w - 1 and H the plain smoother (see _smoothers), the weighted fit is the
+plain fit to the targets w (I + d H_PP)^-1 1 on P and 0 elsewhere, and a picture's share in its own
+score is w_i (H_ii - d H_iP (I + d H_PP)^-1 H_Pi). Both follow from Woodbury's identity. Left-out
+scores keep the weight that the word had with all pictures.
 """
 
 from __future__ import annotations

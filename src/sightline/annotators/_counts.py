@@ -1,4 +1,4 @@
-"""What annotators of counted visual terms share: checked counts, scores that are probabilities."""
+"""The base of annotators over counts of visual terms, whose scores are probabilities."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BLOCK = 512
 
 
 class CountAnnotator(PersistentEstimator):
-    """A learner of P(t|p), the share of each word in what a picture of visual terms is said to be.
+    """A model of P(t|p), the probability of each word given a picture of visual terms.
 
-    A subclass sets `n_visterms_` and `n_words_` when it is fitted, and answers `_probabilities`.
+    A subclass sets `n_visterms_` and `n_words_` when it is fitted, and defines `_probabilities`.
     """
 
     n_visterms_: int
@@ -61,7 +61,7 @@ class CountAnnotator(PersistentEstimator):
         return out
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: counts are not negative."""
+        """Return scikit-learn's tags: counts are not negative."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
@@ -106,15 +106,15 @@ Got -1.0 in X.
 
 
 def as_pairs(X: Any, Y: Any, owner: str) -> tuple[Counts, Counts, NDArray[np.bool_], Classes]:
-    """Return counts, words of the pictures that carry some, which these are, and words' labels."""
+    """Return all counts, words of the pictures with any, a mask of these, and labels of words."""
     from scipy.sparse import csr_array
 
     counts = as_counts(X, owner)
     table, classes = as_targets(Y, counts.shape[0], owner)
-    kept = np.asarray(table.any(axis=1))
-    if not kept.any():
+    has_word = np.asarray(table.any(axis=1))
+    if not has_word.any():
         raise DataError(f"No picture carries a word, so {owner} has nothing to learn from.")
-    return counts, csr_array(table[kept], dtype=np.float64), kept, classes
+    return counts, csr_array(table[has_word], dtype=np.float64), has_word, classes
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -129,7 +129,7 @@ def row_of(counts: Counts) -> NDArray[np.int64]:
 
 
 def check_share(name: str, owner: str, value: Any, least: float | None = None) -> None:
-    """Refuse what is not from 0 to 1, or where a least is given, not above it and up to 1."""
+    """Raise ParameterError unless value is from 0 to 1, or above `least` where that is given."""
     is_number = isinstance(value, int | float | np.integer | np.floating)
     if not is_number or isinstance(value, bool) or not 0 <= value <= 1 or value == least:
         above = "from 0 to 1" if least is None else f"greater than {least} and at most 1"
@@ -137,7 +137,7 @@ def check_share(name: str, owner: str, value: Any, least: float | None = None) -
 
 
 def check_whole(name: str, owner: str, value: Any, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least so much."""
+    """Raise ParameterError unless value is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
 
@@ -145,10 +145,12 @@ def check_whole(name: str, owner: str, value: Any, least: int = 1) -> None:
 def _positions(words: Any, n_words: int, owner: str) -> NDArray[np.int64]:
     if words is None:
         return np.arange(n_words)
-    asked = np.asarray(words).reshape(-1)
-    if asked.size and (asked.dtype.kind not in "iu" or asked.min() < 0 or asked.max() >= n_words):
+    positions = np.asarray(words).reshape(-1)
+    if positions.size and (
+        positions.dtype.kind not in "iu" or positions.min() < 0 or positions.max() >= n_words
+    ):
         raise DataError(
             f"Words to score must be positions from 0 to {n_words - 1}, as {owner} was fitted "
             f"with. Got {words!r}."
         )
-    return asked.astype(np.int64)
+    return positions.astype(np.int64)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Choice = Literal["union", "mean"]
 
-# What the distances of a block may take, and how many columns are worked on at once.
+# The most bytes of a block of distances, and how many rows and columns are computed at once.
 _BUDGET = 128 << 20
 _MOST_ROWS, _COLUMNS = 1024, 2048
 _SAMPLE = 1000
@@ -87,7 +87,7 @@ class Search:
 
     def among_themselves(self, k: int) -> Iterator[NearestPictures]:
         """Yield the nearest others of each training picture."""
-        return self._found(self.views, k, leave_out=True)
+        return self._blocks_of_nearest(self.views, k, leave_out=True)
 
     def of(self, views: tuple[Rows, ...], k: int) -> Iterator[NearestPictures]:
         """Yield the nearest training pictures of other pictures."""
@@ -96,46 +96,50 @@ class Search:
                 raise DataError(
                     f"View {at} must be of length {y.shape[1]}, as in fit. Got {x.shape[1]}."
                 )
-        return self._found(views, k, leave_out=False)
+        return self._blocks_of_nearest(views, k, leave_out=False)
 
-    def _found(self, views: tuple[Rows, ...], k: int, leave_out: bool) -> Iterator[NearestPictures]:
+    def _blocks_of_nearest(
+        self, views: tuple[Rows, ...], k: int, leave_out: bool
+    ) -> Iterator[NearestPictures]:
         n, n_views = views[0].shape[0], len(views)
         # One more table than views, for their mean.
         side = int(np.clip(_BUDGET // (4 * (n_views + 1) * len(self)), 1, _MOST_ROWS))
         for start in range(0, n, side):
             rows = slice(start, min(start + side, n))
             tables = self._tables(tuple(v[rows] for v in views))
-            own = np.arange(rows.start, rows.stop) if leave_out else np.full(rows.stop - start, -1)
-            yield self._chosen(rows, tables, own, k)
+            excluded = (
+                np.arange(rows.start, rows.stop) if leave_out else np.full(rows.stop - start, -1)
+            )
+            yield self._chosen(rows, tables, excluded, k)
 
     def _tables(self, some: tuple[Rows, ...]) -> NDArray[np.float32]:
         out = np.empty((len(some), some[0].shape[0], len(self)), dtype=np.float32)
         for table, name, a, b in zip(out, self.names, some, self.views, strict=True):
             for start in range(0, len(self), _COLUMNS):
                 columns = slice(start, start + _COLUMNS)
-                # Beyond float32 is infinite, which is refused where it matters.
+                # Beyond float32 is infinite, which is an error where it matters.
                 with np.errstate(over="ignore"):
                     table[:, columns] = _DISTANCES[name][0](a, b[columns])
         return out
 
     def _chosen(
-        self, rows: slice, tables: NDArray[np.float32], own: NDArray[np.int64], k: int
+        self, rows: slice, tables: NDArray[np.float32], excluded: NDArray[np.int64], k: int
     ) -> NearestPictures:
         from sightline.annotators._neighbours_fast import merge_lists, nearest_rows
 
         mean = self._mean(tables)
-        nearest = np.empty((len(own), k), dtype=np.int32)
+        nearest = np.empty((len(excluded), k), dtype=np.int32)
         if self.choice == "mean" or len(tables) == 1:
-            nearest_rows(mean, own, nearest)
+            nearest_rows(mean, excluded, nearest)
         else:
-            lists = np.empty((len(tables), len(own), k), dtype=np.int32)
+            lists = np.empty((len(tables), len(excluded), k), dtype=np.int32)
             for table, each in zip(tables, lists, strict=True):
-                nearest_rows(table, own, each)
+                nearest_rows(table, excluded, each)
             merge_lists(lists, len(self), nearest)
             nearest.sort(axis=1)
             order = np.argsort(np.take_along_axis(mean, nearest, axis=1), axis=1, kind="stable")
             nearest = np.take_along_axis(nearest, order, axis=1)
-        at = np.arange(len(own))[:, None]
+        at = np.arange(len(excluded))[:, None]
         distances = np.stack([table[at, nearest] for table in tables], axis=2)
         return NearestPictures(rows, nearest, distances)
 
@@ -151,15 +155,15 @@ class Search:
 
 def views_of(X: Any, distance: str | tuple[str, ...]) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
     """Return the views of X, a matrix or a tuple of them, and the name of each one's distance."""
-    given = X if isinstance(X, tuple) else (X,)
-    names = distance if isinstance(distance, tuple) else (distance,) * len(given)
+    inputs = X if isinstance(X, tuple) else (X,)
+    names = distance if isinstance(distance, tuple) else (distance,) * len(inputs)
     for name in names:
         if name not in _DISTANCES:
             must_be = f"one of {sorted(_DISTANCES)}, or one for each view"
             raise ParameterError.of("distance", "Neighbours", must_be, name)
-    if len(names) != len(given):
-        raise DataError(f"{len(names)} distances need as many views. Got {len(given)}.")
-    views = as_views(given, tuple(_DISTANCES[name][1] for name in names))
+    if len(names) != len(inputs):
+        raise DataError(f"{len(names)} distances need as many views. Got {len(inputs)}.")
+    views = as_views(inputs, tuple(_DISTANCES[name][1] for name in names))
     for view, name in zip(views, names, strict=True):
         if name == "l1" and hasattr(view, "tocsr"):
             raise DataError("The l1 distance needs dense features. Got sparse ones.")
@@ -167,7 +171,7 @@ def views_of(X: Any, distance: str | tuple[str, ...]) -> tuple[tuple[Rows, ...],
 
 
 def scale_of(rows: Rows, name: str, random_state: int) -> float:
-    """Return the mean distance between two pictures of a seeded sample; 1 if all are alike.
+    """Return the mean distance between two pictures of a seeded sample; 1 if all are equal.
 
     >>> scale_of(np.array([[0.0], [1.0], [2.0]]), "l1", 0)
     1.3333333333333333
@@ -175,6 +179,6 @@ def scale_of(rows: Rows, name: str, random_state: int) -> float:
     n = rows.shape[0]
     if n > _SAMPLE:
         rows = rows[np.sort(np.random.default_rng(random_state).choice(n, _SAMPLE, replace=False))]
-    found = _DISTANCES[name][0](rows, rows)[np.triu_indices(rows.shape[0], 1)]
-    scale = float(found.mean()) if found.size else 0.0
+    distances = _DISTANCES[name][0](rows, rows)[np.triu_indices(rows.shape[0], 1)]
+    scale = float(distances.mean()) if distances.size else 0.0
     return scale if 0 < scale < np.inf else 1.0

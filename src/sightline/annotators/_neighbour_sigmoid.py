@@ -1,4 +1,4 @@
-"""A logistic curve for each word over what neighbours say, so that rare words are heard.
+"""A logistic curve for each word over the weight of its neighbours, so that rare words count.
 
 Few neighbours of a picture carry a rare word, even where it fits. For word t, with x_i the weight
 of the neighbours of picture i that carry it, and costs c as in `_neighbour_weights`,
@@ -6,10 +6,11 @@ of the neighbours of picture i that carry it, and costs c as in `_neighbour_weig
     max  sum_i c_i log P(y_i) - c+ / 2 ((a_t / a - 1)^2 + (b_t - b)^2)      P(1) = 1 / (1 + e^-z),
                                                                              z = a_t x + b_t
 
-by Newton steps, each halved until it does not step down. (a, b) is the curve that all words share.
+by Newton steps, each halved until it does not lower the objective. (a, b) is the curve that all
+words share.
 
-Departure: the paper has no prior. Without one, a word that a single picture carries would turn its
-order round, since that picture, left out, has no neighbour with the word. Slopes stay above a
+Departure: the paper has no prior. Without one, a word that a single picture carries would reverse
+its ranking, since that picture, left out, has no neighbour with the word. Slopes stay above a
 twentieth of the shared one for the same reason.
 """
 
@@ -37,19 +38,19 @@ _BLOCK_NUMBERS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """A curve, and how much staying near it counts."""
+    """A curve, and the strength of regularisation towards it."""
 
     slope: float
     offset: float
     strength: float
 
     def penalty(self, a: Doubles, b: Doubles) -> Doubles:
-        """Return what each word's curve costs."""
-        apart = np.square(a / self.slope - 1.0) + np.square(b - self.offset)
-        return np.asarray(0.5 * self.strength * apart)
+        """Return the penalty of each word's curve."""
+        distance = np.square(a / self.slope - 1.0) + np.square(b - self.offset)
+        return np.asarray(0.5 * self.strength * distance)
 
 
-# What the shared curve leans on: costs sum to 2 at most, so hardly, but it cannot run away.
+# A weak prior of the shared curve, since costs sum to 2 at most; it keeps the curve finite.
 _USUAL = Prior(10.0, 0.0, 1e-3)
 
 
@@ -62,7 +63,7 @@ def shared_curve(problem: LeaveOneOutNeighbours, pi: Doubles) -> Prior:
     if not n:
         return _USUAL
     words = order[np.linspace(0, len(order) - 1, n).astype(np.int64)]
-    parts = [problem.heard(pi, words[at : at + 1]) for at in range(n)]
+    parts = [problem.word_evidence(pi, words[at : at + 1]) for at in range(n)]
     x = np.concatenate([part[0] for part in parts])
     y = np.concatenate([part[1] for part in parts])
     start = np.array([_USUAL.slope]), np.array([_USUAL.offset])
@@ -80,7 +81,7 @@ def fit_curves(
     width = max(1, _BLOCK_NUMBERS // max(len(problem.own), 1))
     for at in range(0, n_words, width):
         t = np.arange(at, min(at + width, n_words))
-        a[t], b[t] = _climbed(*problem.heard(pi, t), problem.cost, prior, a[t], b[t])
+        a[t], b[t] = _climbed(*problem.word_evidence(pi, t), problem.cost, prior, a[t], b[t])
     return Curve(a, b, True)
 
 

@@ -1,4 +1,4 @@
-"""How much each neighbour counts, learnt by maximising the likelihood of left-out words.
+"""How much each neighbour counts, learned by maximising the likelihood of left-out words.
 
 With x_it the weight of the neighbours of picture i that carry word t, and P(1 | x) linear in x, or
 a logistic function of it,
@@ -7,7 +7,7 @@ a logistic function of it,
 
 over the weights of ranks, pi_ik = softmax(u)_k, or over theta >= 0, pi_ik = softmax_k(-theta d_ik).
 By rank this is concave in pi; by distance it need not be. Both are climbed by L-BFGS, whose line
-search never steps down.
+search never lowers the objective.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 By = Literal["rank", "distance"]
 _STEPS = 100
-# Of a step, and of the steepness: a weight's third digit changes no ranking.
+# Least gain of a step, and least gradient: a weight's third digit changes no ranking.
 _LEAST_GAIN, _LEAST_SLOPE = 1e-7, 1e-6
 
 
@@ -51,9 +51,9 @@ class WordIncidence:
 
         ones = np.ones(len(self.word), dtype=np.int8)
         table = csr_matrix((ones, self.word, self.start), (len(self.start) - 1, self.n_words))
-        kept = table[:, words]
+        columns = table[:, words]
         return WordIncidence(
-            kept.indptr.astype(np.int64), kept.indices.astype(np.int32), len(words)
+            columns.indptr.astype(np.int64), columns.indices.astype(np.int32), len(words)
         )
 
 
@@ -93,7 +93,7 @@ class LeaveOneOutNeighbours:
     Attributes
     ----------
     own : ndarray of int64
-        Which pictures these are.
+        Positions of these pictures among all.
     nearest : ndarray of shape (pictures, k)
         Nearest first.
     distances : ndarray of shape (pictures, k, views)
@@ -113,19 +113,21 @@ class LeaveOneOutNeighbours:
     @classmethod
     def of(
         cls,
-        own: NDArray[np.int64],
+        pictures: NDArray[np.int64],
         nearest: NDArray[np.int32],
         distances: NDArray[np.float32],
         words: WordIncidence,
     ) -> LeaveOneOutNeighbours:
-        """Return them with the costs that let carried and absent words count equally, 1 in all."""
-        carried = int((words.start[own + 1] - words.start[own]).sum())
-        absent = len(own) * words.n_words - carried
+        """Return them with the costs by which carried and absent words count equally, 1 in all."""
+        carried = int((words.start[pictures + 1] - words.start[pictures]).sum())
+        absent = len(pictures) * words.n_words - carried
         cost = np.array([1.0 / absent if absent else 0.0, 1.0 / carried if carried else 0.0])
-        return cls(own, nearest, distances, words, cost)
+        return cls(pictures, nearest, distances, words, cost)
 
-    def heard(self, pi: Doubles, words: NDArray[np.int64]) -> tuple[Doubles, NDArray[np.bool_]]:
-        """Return x, what neighbours say, and y, what is so, of some words: (pictures, words)."""
+    def word_evidence(
+        self, pi: Doubles, words: NDArray[np.int64]
+    ) -> tuple[Doubles, NDArray[np.bool_]]:
+        """Return x, the weight of neighbours with a word, and y, whether the picture has it."""
         from sightline.annotators._neighbours_fast import propagate
 
         some = self.words.some(words)
@@ -151,7 +153,7 @@ class LeaveOneOutNeighbours:
 
 
 def weights_of(by: By, parameters: Doubles, distances: NDArray[np.float32]) -> Doubles:
-    """Return pi of pictures, (pictures, k), from what was learnt.
+    """Return pi of pictures, (pictures, k), from the fitted parameters.
 
     >>> weights_of("distance", np.array([2.0]), np.zeros((1, 4, 1), np.float32))
     array([[0.25, 0.25, 0.25, 0.25]])
@@ -177,10 +179,10 @@ def learn(
         history.append(-float(intermediate_result.fun))
 
     options = {"maxiter": _STEPS, "ftol": _LEAST_GAIN, "gtol": _LEAST_SLOPE}
-    found = minimize(
+    fitted = minimize(
         objective, x, jac=True, method="L-BFGS-B", bounds=bounds, callback=note, options=options
     )
-    return (_softmax(found.x) if by == "rank" else found.x), history
+    return (_softmax(fitted.x) if by == "rank" else fitted.x), history
 
 
 _Objective = Callable[["Doubles"], tuple[float, "Doubles"]]

@@ -1,8 +1,8 @@
-"""Compiled: choosing nearest pictures, and passing their words on.
+"""Compiled: selection of the nearest pictures, and propagation of their words.
 
-Which words a picture carries is given as a sparse table: those of picture j are
-`word[start[j] : start[j + 1]]`. Only words of a picture and of its neighbours are looked at, and
-what no neighbour says is summed up in one term, so that a vocabulary may be large.
+Which words a picture carries is given as a sparse table: those of picture j are `word[start[j] :
+start[j + 1]]`. Only words of a picture and of its neighbours are visited, and words of no neighbour
+are summed up in one term, so that a vocabulary may be large.
 """
 
 from __future__ import annotations
@@ -13,49 +13,50 @@ from numpy.typing import NDArray
 from sightline._njit_fast import njit
 from sightline._typing import Doubles, Floats, Int32s, Ints
 
-# Of the steps to the best curve of a word; most need five.
+# Most Newton steps to the best curve of a word; most words need five.
 _STEPS, _HALVINGS, _LEAST_GAIN = 30, 30, 1e-10
 
 
 @njit(cache=True, nogil=True)
-def nearest_rows(distances: Floats, own: Ints, out: Int32s) -> None:
+def nearest_rows(distances: Floats, excluded: Ints, out: Int32s) -> None:
     """Fill each row of `out` with the places of the smallest distances, smallest first.
 
-    Of equal distances the first comes first; place own[i] is never taken. There must be enough.
+    Of equal distances the first comes first; place excluded[i] is never taken. There must be at
+    least as many as `out` has columns.
     """
     k = out.shape[1]
-    kept = np.empty(k, dtype=np.float32)
+    heap = np.empty(k, dtype=np.float32)
     for i in range(distances.shape[0]):
         filled = 0
         for j in range(distances.shape[1]):
             d = distances[i, j]
-            if j == own[i] or (filled == k and d >= kept[0]):
+            if j == excluded[i] or (filled == k and d >= heap[0]):
                 continue
             if filled < k:
                 filled += 1
-                _rise(kept, out[i], filled - 1, d, j)
+                _rise(heap, out[i], filled - 1, d, j)
             else:
-                _sink(kept, out[i], k, d, j)
+                _sink(heap, out[i], k, d, j)
         for last in range(k - 1, 0, -1):
-            d, j = kept[last], out[i, last]
-            kept[last], out[i, last] = kept[0], out[i, 0]
-            _sink(kept, out[i], last, d, j)
+            d, j = heap[last], out[i, last]
+            heap[last], out[i, last] = heap[0], out[i, 0]
+            _sink(heap, out[i], last, d, j)
 
 
 @njit(cache=True, nogil=True)
-def _rise(kept: Floats, places: Int32s, at: int, d: float, j: int) -> None:
+def _rise(heap: Floats, places: Int32s, at: int, d: float, j: int) -> None:
     """Put a pair into a heap with the farthest on top, from the bottom up."""
     while at > 0:
         above = (at - 1) // 2
-        if kept[above] > d or (kept[above] == d and places[above] > j):
+        if heap[above] > d or (heap[above] == d and places[above] > j):
             break
-        kept[at], places[at] = kept[above], places[above]
+        heap[at], places[at] = heap[above], places[above]
         at = above
-    kept[at], places[at] = d, j
+    heap[at], places[at] = d, j
 
 
 @njit(cache=True, nogil=True)
-def _sink(kept: Floats, places: Int32s, n: int, d: float, j: int) -> None:
+def _sink(heap: Floats, places: Int32s, n: int, d: float, j: int) -> None:
     """Put a pair into a heap of n in place of its top."""
     at = 0
     while True:
@@ -64,15 +65,15 @@ def _sink(kept: Floats, places: Int32s, n: int, d: float, j: int) -> None:
             break
         right = below + 1
         if right < n and (
-            kept[right] > kept[below]
-            or (kept[right] == kept[below] and places[right] > places[below])
+            heap[right] > heap[below]
+            or (heap[right] == heap[below] and places[right] > places[below])
         ):
             below = right
-        if kept[below] < d or (kept[below] == d and places[below] < j):
+        if heap[below] < d or (heap[below] == d and places[below] < j):
             break
-        kept[at], places[at] = kept[below], places[below]
+        heap[at], places[at] = heap[below], places[below]
         at = below
-    kept[at], places[at] = d, j
+    heap[at], places[at] = d, j
 
 
 @njit(cache=True, nogil=True)
@@ -105,26 +106,26 @@ def propagate(nearest: Int32s, pi: Doubles, start: Ints, word: Int32s, out: Doub
 
 @njit(cache=True, nogil=True)
 def log_likelihood(
-    own: Ints, nearest: Int32s, pi: Doubles, start: Ints, word: Int32s,
+    pictures: Ints, nearest: Int32s, pi: Doubles, start: Ints, word: Int32s,
     cost: Doubles, absent: Doubles, slope: Doubles, offset: Doubles, gradient: Doubles,
 ) -> float:  # fmt: skip
     """Return sum_it c_it log P(y_it | x_it) and fill `gradient` with its derivatives by pi.
 
-    x_it is the weight of the neighbours of picture i that carry word t, y_it whether picture own[i]
+    x_it is the weight of the neighbours of picture i that carry word t, y_it whether pictures[i]
     does. P(1 | x) is slope_t x + offset_t if cost[2] is 0, else the logistic function of that.
     cost[0] and cost[1] are c for y = 0 and 1; absent[t] is c log P(0 | 0).
     """
     n_words = len(slope)
     x, g = np.zeros(n_words), np.zeros(n_words)
-    seen = np.full(n_words, -1, dtype=np.int64)
+    last_seen = np.full(n_words, -1, dtype=np.int64)
     carried = np.full(n_words, -1, dtype=np.int64)
     touched = np.empty(n_words, dtype=np.int64)
     nowhere, total = absent.sum(), 0.0
     for i in range(nearest.shape[0]):
         n = 0
-        for at in range(start[own[i]], start[own[i] + 1]):
+        for at in range(start[pictures[i]], start[pictures[i] + 1]):
             t = word[at]
-            carried[t] = seen[t] = i
+            carried[t] = last_seen[t] = i
             x[t] = 0.0
             touched[n] = t
             n += 1
@@ -132,8 +133,8 @@ def log_likelihood(
             j = nearest[i, k]
             for at in range(start[j], start[j + 1]):
                 t = word[at]
-                if seen[t] != i:
-                    seen[t] = i
+                if last_seen[t] != i:
+                    last_seen[t] = i
                     x[t] = 0.0
                     touched[n] = t
                     n += 1
@@ -173,13 +174,14 @@ def _log_logistic(z: float) -> float:
 def climb_curves(
     x: Doubles, y: NDArray[np.bool_], cost: Doubles, prior: Doubles, a: Doubles, b: Doubles
 ) -> None:
-    """Better the slope and offset of each column by Newton steps that never step down.
+    """Improve the slope and offset of each column by Newton steps that never lower the objective.
 
     prior is the slope and offset to stay near, how much that counts, and the least slope.
     """
     value, weight = np.empty(x.shape[0] + 2), np.empty(x.shape[0] + 2)
     for t in range(x.shape[1]):
-        # Where no neighbour says anything there is one term for absent and one for carried words.
+        # Where no neighbour carries the word there is one term for absent and one for carried
+        # words.
         value[:2] = weight[:2] = 0.0
         n = 2
         for i in range(x.shape[0]):

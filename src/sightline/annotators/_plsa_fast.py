@@ -1,4 +1,4 @@
-"""Compiled: PLSA's steps. Each cell's shares among aspects are used at once and never kept.
+"""Compiled: PLSA's steps. Each cell's shares among aspects are used at once and never stored.
 
 Sums are reassociated, so that several are made at a time.
 """
@@ -49,14 +49,15 @@ def fold_in(
 ) -> None:  # fmt: skip
     """Fill out[p] with P(k|p), given table[v] = P(v|k), by EM from equal shares.
 
-    Each picture stops by its own likelihood, so that its answer does not depend on its neighbours.
-    Rows of the table that are all 0 count for nothing; a picture without others keeps equal shares.
+    Each picture stops by its own likelihood, so that its result does not depend on the others. Rows
+    of the table that are all 0 are ignored; a picture without others keeps equal shares.
     """
     K = table.shape[1]
     longest = 0
     for p in range(len(start) - 1):
         longest = max(longest, start[p + 1] - start[p])
-    # A picture's rows lie side by side, near the processor, while they are read again and again.
+    # A picture's rows are copied side by side, so that they stay in the cache while they are
+    # reread.
     rows = np.empty((longest, K))
     sums = np.empty(K)
     for p in range(len(start) - 1):
@@ -84,7 +85,7 @@ def fold_in(
                 scale += out[p, k]
             for k in range(K):
                 out[p, k] = out[p, k] / scale if scale > 0.0 else 1.0 / K
-                # Numbers so small take a hundred times as long to multiply.
+                # Subnormal numbers take a hundred times as long to multiply.
                 if out[p, k] < floor:
                     out[p, k] = 0.0
             if step > 0 and likelihood - before <= tol * abs(before):

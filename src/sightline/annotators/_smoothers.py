@@ -1,4 +1,4 @@
-"""Ridge regression as a linear smoother: fitted = H y, with what leaving a picture out needs.
+"""Ridge regression as a linear smoother: fitted = H y, with leave-one-out scores.
 
 For the kernel form H = K (K + a I)^-1, for features Z (the primal form) H = Z (Z'Z + a I)^-1 Z'.
 Whatever the form, a picture's score when it is left out is, in closed form,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Blocks = Callable[[], Iterator[tuple[slice, "NDArray[np.float64]"]]]
 
-# Below this a picture is fitted by itself alone and nothing can be said of it unseen.
+# Below this a picture is fitted by itself alone and has no meaningful leave-one-out score.
 _LEAST_REMAINDER = 1e-12
 
 
@@ -43,7 +43,7 @@ class Smoother(LeaveOneOut, Protocol):
         ...
 
     def some(self, pictures: NDArray[np.int64]) -> LeaveOneOut:
-        """Return what answers for some pictures only, quickly for many alphas."""
+        """Return the leave-one-out scores of some pictures only, fast for many alphas."""
         ...
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sightline.annotators._svm_solving import Solver, fit_words, tellable
+from sightline.annotators._svm_solving import Solver, fit_words, learnable
 from sightline.measures.ranking import average_precision
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Trials:
     solver, Y : Solver or ndarray of bool
         The pictures to learn from and the words they carry.
     table, judged : ndarray or sparse matrix, and ndarray of bool
-        The validation pictures as the solver's coefficients see them, and their words.
+        The validation pictures as inputs of the solver's coefficients, and their words.
     tried : ndarray of float64
         Values of C, ascending.
 
@@ -46,21 +46,21 @@ class Trials:
         self.fits = [fit_words(solver, Y, np.full(Y.shape[1], C)) for C in tried]
         for row, (coefficients, offsets) in zip(self.avgp, self.fits, strict=True):
             scores = np.asarray(table @ coefficients) + offsets
-            for t in np.flatnonzero(tellable(Y) & judged.any(axis=0)):
+            for t in np.flatnonzero(learnable(Y) & judged.any(axis=0)):
                 row[t] = average_precision(scores[:, t], judged[:, t])
 
     def best(self) -> Doubles:
-        """Return the C of each word; of equals the smallest, which trusts single pictures least.
+        """Return the C of each word; of equals the smallest, which overfits least.
 
-        A word that cannot be judged takes the C that is best for the others on average, and the
-        middle one if there are none.
+        A word without an AvgP takes the C that is best for the others on average, and the middle
+        one if there are none.
         """
-        told = ~np.isnan(self.avgp[0])
+        measured = ~np.isnan(self.avgp[0])
         usual = (len(self.tried) - 1) // 2
-        if told.any():
-            usual = int(np.argmax(self.avgp[:, told].mean(axis=1)))
+        if measured.any():
+            usual = int(np.argmax(self.avgp[:, measured].mean(axis=1)))
         at = np.full(self.avgp.shape[1], usual)
-        at[told] = np.argmax(self.avgp[:, told], axis=0)
+        at[measured] = np.argmax(self.avgp[:, measured], axis=0)
         return np.asarray(self.tried[at])
 
     def chosen(self, C: Doubles) -> tuple[Doubles, Doubles]:

@@ -35,7 +35,7 @@ _MOST_EPOCHS = 5000
 
 
 class Solver(Protocol):
-    """Fixed pictures, on which any word can be learnt with any C.
+    """Fixed pictures, on which any word can be learned with any C.
 
     Scores of pictures are a table times the coefficients, plus the offset: a table of kernel values
     with the fixed pictures, or of the features themselves.
@@ -56,20 +56,20 @@ class TrainingPictures(Protocol):
         ...
 
     def table(self, held: NDArray[np.int64], training: NDArray[np.int64]) -> Any:
-        """Return some as coefficients learnt from others see them."""
+        """Return some pictures as inputs of coefficients learned from others."""
         ...
 
     def table_of(self, views: tuple[Rows, ...]) -> Any:
-        """Return other pictures as coefficients learnt from all see them."""
+        """Return other pictures as inputs of coefficients learned from all."""
         ...
 
     def weights(self, coefficients: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return coefficients learnt from all as weights over features, (words, features)."""
+        """Return coefficients learned from all as weights over features, (words, features)."""
         ...
 
 
 class InGram:
-    """Pictures by their kernel with each other; a coefficient for each picture learnt from."""
+    """Pictures by their kernel with each other; a coefficient for each picture learned from."""
 
     def __init__(
         self, kernel: MeanKernel, views: tuple[Rows, ...], loss: Loss, class_weight: ClassWeight
@@ -115,7 +115,7 @@ class InRows:
 
 
 class _OnGram:
-    """The diagonal of K is written to while a word is learnt, so K must not be shared."""
+    """The diagonal of K is written to while a word is learned, so K must not be shared."""
 
     def __init__(self, K: NDArray[np.float64], loss: Loss, class_weight: ClassWeight) -> None:
         self.K, self.loss, self.class_weight = K, loss, class_weight
@@ -162,7 +162,7 @@ class _OnRows:
 
 
 def sklearn_part(name: str = "") -> Any:
-    """Return scikit-learn or a part of it, or say how to install it."""
+    """Return scikit-learn or a part of it; raise MissingExtra where it is not installed."""
     from importlib import import_module
 
     try:
@@ -174,25 +174,25 @@ def sklearn_part(name: str = "") -> Any:
 def fit_words(
     solver: Solver, Y: NDArray[np.bool_], C: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return coefficients (coefficients, words) and offsets; 0 where there is nothing to tell.
+    """Return coefficients (coefficients, words) and offsets; 0 for words without a machine.
 
-    Words whose C is NaN, and those on no picture or on all, are not learnt.
+    Words whose C is NaN, and those on no picture or on all, get no machine.
     """
     coefficients, offsets = np.zeros((solver.n_coefficients, Y.shape[1])), np.zeros(Y.shape[1])
     # Checking what is the same for every word would take as long as learning a rare one.
     with sklearn_part().config_context(assume_finite=True, skip_parameter_validation=True):
-        for t in np.flatnonzero(tellable(Y) & ~np.isnan(C)):
+        for t in np.flatnonzero(learnable(Y) & ~np.isnan(C)):
             coefficients[:, t], offsets[t] = solver.fit(Y[:, t], float(C[t]))
     return coefficients, offsets
 
 
-def tellable(Y: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say of each word whether some pictures carry it and some do not."""
+def learnable(Y: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return of each word whether some pictures carry it and some do not."""
     return np.asarray(Y.any(axis=0) & ~Y.all(axis=0))
 
 
-def _weights(y: NDArray[np.bool_], given: ClassWeight) -> NDArray[np.float64]:
-    if given is None:
+def _weights(y: NDArray[np.bool_], class_weight: ClassWeight) -> NDArray[np.float64]:
+    if class_weight is None:
         return np.ones(len(y))
     carried = np.count_nonzero(y)
     return np.where(y, len(y) / (2.0 * carried), len(y) / (2.0 * (len(y) - carried)))

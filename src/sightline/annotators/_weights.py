@@ -1,13 +1,14 @@
-"""How much each view of a picture counts, found on the scores of pictures that were left out.
+"""The weight of each view of a picture, chosen on leave-one-out scores.
 
-From equal weights on, one view after the other is made to count twice and half as much, and a
-change is kept if words rank their left-out pictures better by it, by more than the words' own
-scatter. Closed-form leaving out makes one trial a single factorisation, and a sample of pictures
-bounds that, whatever the collection's size.
+From equal weights on, the weight of one view after the other is doubled and halved, and a change is
+kept if words rank their left-out pictures better with it, by more than the scatter among words.
+Leave-one-out in closed form makes one trial a single factorisation, and a sample of pictures bounds
+that, whatever the collection's size.
 
-Departure from what is usual for several kernels (centred alignment; Cortes, Mohri and
+Departure from the usual method for several kernels (centred alignment; Cortes, Mohri and
 Rostamizadeh, "Algorithms for learning kernels based on centered alignment", 2012): alignment was
-tried first and ranked no better than equal weights, since it sees squares and not rankings.
+tried first and ranked no better than equal weights, since it measures squared error and not
+ranking.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from sightline.annotators.targets import average_precisions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Few pictures or words cannot tell more than that all views count equally.
+# Too few pictures or words to prefer anything to equal weights.
 _LEAST_PICTURES = 50
 _LEAST_WORDS = 10
 _PASSES = 3
-# A gain counts from half its standard error on; asking for one missed gains that held elsewhere.
+# A gain counts from half its standard error on; a whole one missed gains that held on other data.
 _SCATTER = 0.5
 _FACTORS = (2.0, 0.5)
 
@@ -43,11 +44,11 @@ def best_weights(
         before = weights
         for view in range(len(grams)):
             for factor in _FACTORS:
-                tried = weights * np.where(np.arange(len(grams)) == view, factor, 1.0)
-                tried /= tried.sum()
-                found = _quality(grams, tried, Y, alpha)
-                if _is_better(found, best):
-                    weights, best = tried, found
+                candidate = weights * np.where(np.arange(len(grams)) == view, factor, 1.0)
+                candidate /= candidate.sum()
+                quality = _quality(grams, candidate, Y, alpha)
+                if _is_better(quality, best):
+                    weights, best = candidate, quality
                     break
         if weights is before:
             break
@@ -67,6 +68,6 @@ def _quality(
     return average_precisions(solved(K, Y, alpha * scale)[1], Y)
 
 
-def _is_better(found: NDArray[np.float64], best: NDArray[np.float64]) -> bool:
-    gain = found - best
+def _is_better(quality: NDArray[np.float64], best: NDArray[np.float64]) -> bool:
+    gain = quality - best
     return bool(gain.mean() > _SCATTER * gain.std() / np.sqrt(len(gain)))

@@ -3,18 +3,19 @@
 Jeon, Lavrenko and Manmatha, "Automatic image annotation and retrieval using cross-media relevance
 models", SIGIR 2003, as used by Grangier and Bengio, "A discriminative kernel-based model to rank
 images from text queries", 2008. Each training picture J makes words and visual terms by shares that
-are smoothed by those of all pictures (Jelinek and Mercer), and a picture of counts n_v is one of J:
+are smoothed by those of all pictures (Jelinek and Mercer), and a picture of counts n_v is drawn
+from J:
 
     P(t|p) = sum_J w_J P(t|J)        w_J = softmax_J( sum_v n_v log P(v|J) )
-    P(t|J) = (1 - alpha) n(t,J) / n(J) + alpha n(t,.) / n(.)        P(v|J) alike, with beta
+    P(t|J) = (1 - alpha) n(t,J) / n(J) + alpha n(t,.) / n(.)        P(v|J) likewise, with beta
 
 log P(v|J) is log(beta n(v,.) / n(.)), the same for all J, and log(1 + …), which is 0 where J lacks
 v; so the exponents are a product of sparse matrices, and nothing underflows.
 
-Departures: the paper does not say whether n(J) counts words and visual terms together, as the
-original does; `joint_counts` says so, and P(t|p) is then divided by its sum over words. A training
-picture without visual terms has those of all pictures. Visual terms that no training picture has
-are dropped, and training pictures without words are left out.
+Departures: the paper leaves open whether n(J) counts words and visual terms together, as the
+original does; `joint_counts` selects that, and P(t|p) is then divided by its sum over words. A
+training picture without visual terms has those of all pictures. Visual terms that no training
+picture has are dropped, and training pictures without words are left out.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
     from sightline._typing import Doubles
 
 
-# Cells of the tables that leaving pictures out needs at once.
+# Cells of the tables of leave-one-out that are held at once.
 _CELLS = 1_000_000
 
 
 class CMRM(CountAnnotator):
-    """P(t|p) by the training pictures that are likely to look like p.
+    """P(t|p) by the training pictures that resemble p.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class CMRM(CountAnnotator):
     n_pictures_ : int
         Training pictures that carry a word.
     leave_one_out_ : ndarray of float32
-        P(t|p) of the training pictures by a fit without each of them, found when first asked for,
+        P(t|p) of the training pictures by a fit without each of them, computed on first access,
         (pictures, words), float32; a model made from arrays has none. Uniform for the only picture
         there is.
 
@@ -88,7 +89,7 @@ class CMRM(CountAnnotator):
         for alpha in (0.0, 0.2, 0.5)
         for beta in (0.05, 0.1, 0.2, 0.5, 0.8)
     )
-    """Settings worth validating, around the paper's (.5, .1) and (.2, .1)."""
+    """Hyperparameters worth validating, around the paper's (.5, .1) and (.2, .1)."""
 
     def __init__(
         self, *, alpha: float = 0.5, beta: float = 0.1, joint_counts: bool = False
@@ -103,14 +104,14 @@ class CMRM(CountAnnotator):
         y may also be one label for each picture, which is then a word.
         """
         self._check()
-        counts, words, kept, self.classes_ = as_pairs(X, y, "CMRM")
-        self._learn(counts[kept], words)
-        self._training = counts, kept
+        counts, words, has_word, self.classes_ = as_pairs(X, y, "CMRM")
+        self._learn(counts[has_word], words)
+        self._training = counts, has_word
         self.__dict__.pop("leave_one_out_", None)
         return self
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the counts and words that were learnt from, and the settings."""
+        """Return the counts and words that were learned from, and the parameters."""
         self._check_fitted()
         counts, words = self._shares.counts, self._shares.words
         return {
@@ -145,10 +146,10 @@ class CMRM(CountAnnotator):
     @cached_property
     def leave_one_out_(self) -> NDArray[np.float32]:
         """P(t|p) of each training picture by a fit without it."""
-        counts, kept = self._training
-        out = np.empty((len(kept), self.n_words_), dtype=np.float32)
-        out[~kept] = self.decision_function(counts[~kept])
-        out[kept] = self._shares.left_out()
+        counts, has_word = self._training
+        out = np.empty((len(has_word), self.n_words_), dtype=np.float32)
+        out[~has_word] = self.decision_function(counts[~has_word])
+        out[has_word] = self._shares.left_out()
         return out
 
     def _learn(self, counts: Counts, words: Counts) -> None:
@@ -212,8 +213,8 @@ class _Shares:
         log_share = self._log_share(columns)
         for rows in self._groups(np.diff(columns.indptr)):
             logits = self._logits_of_others(rows, columns, log_share)
-            mine = self.words[rows].toarray()
-            background = self.by_word - mine
+            counts_left_out = self.words[rows].toarray()
+            background = self.by_word - counts_left_out
             total = self.word_size.sum() - self.word_size[rows]
             out[rows] = self._mixed(logits, self.words, background, background.sum(axis=1), total)
         return out
@@ -237,11 +238,11 @@ class _Shares:
         logits -= logits.max(axis=1, keepdims=True)
         omega = np.exp(logits, out=logits)
         omega /= omega.sum(axis=1, keepdims=True)
-        own = (1.0 - self.alpha) / self.word_size
+        scale = (1.0 - self.alpha) / self.word_size
         # The sum over words of what is below, by picture.
-        divisor = omega @ (own * self.n_words) + self.alpha * all_words / total
+        divisor = omega @ (scale * self.n_words) + self.alpha * all_words / total
         smoothing = self.alpha * background / np.reshape(total, (-1, 1))
-        mixed = (carried.T @ (omega * own).T).T + smoothing
+        mixed = (carried.T @ (omega * scale).T).T + smoothing
         return np.asarray(mixed / divisor[:, None])
 
     def _groups(self, n_holders: NDArray[np.int64]) -> Iterator[slice]:
@@ -253,7 +254,7 @@ class _Shares:
             yield slice(int(start), int(end))
 
     def _logits_of_others(self, rows: slice, columns: Counts, log_share: Doubles) -> Doubles:
-        """Return the exponents of all pictures for some of them, as if each were not there."""
+        """Return the exponents of all pictures for some of them, with each one left out."""
         part, n = self.counts[rows], self.counts.shape[0]
         held = np.diff(columns.indptr)[part.indices]
         row, visterm, count = (

@@ -3,16 +3,16 @@
 Pan, Yang, Duygulu and Faloutsos, "Automatic image captioning", ICME 2004, as used by Grangier and
 Bengio, "A discriminative kernel-based model to rank images from text queries", 2008. Each word and
 each visual term is a column of M over the training pictures, with weights tf log(N / df). M is
-brought to a lower rank, which takes noise away, and columns t', v' of that are compared:
+approximated by a lower rank, which removes noise, and columns t', v' of that are compared:
 
     P(t|v) = max(cos(t', v'), 0) / sum_u max(cos(u', v'), 0)        P(t|p) = sum_v P(t|v) n_v / n
 
 With U the first singular directions of M over pictures, t' is U U't, so that cosines need no more
 than U'M, and any basis of the same space gives the same.
 
-Departures: the paper does not speak of cosines below 0, which would be no probabilities: they count
-as 0. A visual term that goes with no word has all words alike. Visual terms that no training
-picture has are dropped, and training pictures without words are left out.
+Departures: the paper does not mention cosines below 0, which would be no probabilities: they count
+as 0. A visual term that goes with no word has the uniform distribution over words. Visual terms
+that no training picture has are dropped, and training pictures without words are left out.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ Weighting = Literal["tf-idf", "tf"]
 # Iterating for a few directions is faster than finding all, until they are not few.
 _SMALL_SIDE, _FEW = 600, 0.1
 _SPARE = 100
-# What is left of a column, of its length before, when nothing but rounding is.
+# A column below this share of its former length is rounding error.
 _ROUNDING = 1e-8
 
 
 class CMTT(CountAnnotator):
-    """P(t|p) as the mean of what each visual term of p stands for.
+    """P(t|p) as the mean translation of the visual terms of p.
 
     Parameters
     ----------
     rank : int, default=50
-        Directions that are kept of the pictures' space. As many as there are pictures, or words and
-        visual terms, compare the columns as they are.
+        Directions that are kept of the pictures' space. With as many as pictures, or as words and
+        visual terms, columns are compared as they are.
     clip : bool, default=True
         Let cosines below 0 count as 0. Otherwise the formula is taken as it stands: a row still
         sums to 1, but may hold negative numbers.
@@ -80,7 +80,7 @@ class CMTT(CountAnnotator):
     GRID: ClassVar[tuple[dict[str, float | int], ...]] = tuple(
         {"rank": rank} for rank in (20, 50, 100, 200, 400)
     )
-    """Settings worth validating; the paper's are 50 and, of 15,000 pictures, 1,000."""
+    """Hyperparameters worth validating; the paper's are 50 and, of 15,000 pictures, 1,000."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class CMTT(CountAnnotator):
         from scipy.sparse import hstack
 
         self._check()
-        counts, words, kept, self.classes_ = as_pairs(X, y, "CMTT")
+        counts, words, has_word, self.classes_ = as_pairs(X, y, "CMTT")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]
-        M = self._weighted(hstack([words, counts[kept]], format="csr"))
+        M = self._weighted(hstack([words, counts[has_word]], format="csr"))
         U = _directions(M, self.rank, self.random_state)
         self.rank_ = U.shape[1]
         factors = _without_rounding(np.asarray(M.T @ U), np.sqrt((M * M).sum(axis=0)))
         self.translation_ = self._translated(factors)
-        self.translation_[counts[kept].sum(axis=0) == 0] = 0.0
+        self.translation_[counts[has_word].sum(axis=0) == 0] = 0.0
         return self
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -136,7 +136,7 @@ class CMTT(CountAnnotator):
         return counts
 
     def _translated(self, factors: Doubles) -> NDArray[np.float32]:
-        """Return P(t|v), given words and then visual terms as vectors of length 1, or 0."""
+        """Return P(t|v), given words and then visual terms as unit vectors, or 0."""
         table = np.empty((self.n_visterms_, self.n_words_), dtype=np.float32)
         words, visterms = factors[: self.n_words_], factors[self.n_words_ :]
         for rows in blocks(len(table)):
@@ -145,16 +145,17 @@ class CMTT(CountAnnotator):
                 np.maximum(cosines, 0.0, out=cosines)
             size = np.abs(cosines).sum(axis=1)
             total = cosines.sum(axis=1)
-            # Cosines of rounding, and sums that negative ones bring down to it, say nothing.
-            says = (size > _ROUNDING) & (total > _ROUNDING * size)
+            # Cosines of rounding, and sums that negative ones bring down to it, carry no
+            # information.
+            significant = (size > _ROUNDING) & (total > _ROUNDING * size)
             table[rows] = 1.0 / self.n_words_
-            table[rows][says] = cosines[says] / total[says, None]
+            table[rows][significant] = cosines[significant] / total[significant, None]
         return table
 
     def _probabilities(self, counts: Counts, words: NDArray[np.int64]) -> Doubles:
-        # Only these rows are made double, not the whole table.
-        held = np.unique(counts.indices)
-        counts, rows = counts[:, held], self.translation_[held]
+        # Only these rows are converted to float64, not the whole table.
+        present = np.unique(counts.indices)
+        counts, rows = counts[:, present], self.translation_[present]
         n_known = counts @ rows.any(axis=1).astype(np.float64)
         mixed: Doubles = counts @ rows[:, words].astype(np.float64)
         mixed /= np.where(n_known > 0, n_known, 1.0)[:, None]
@@ -173,32 +174,32 @@ class CMTT(CountAnnotator):
 def _directions(M: Counts, rank: int, random_state: int) -> Doubles:
     """Return the strongest left singular vectors of M, in falling order, (pictures, rank)."""
     small = min(M.shape)
-    kept = min(rank, small)
-    if small <= _SMALL_SIDE or kept > _FEW * small:
-        U = _exact_directions(M, kept)
+    n_kept = min(rank, small)
+    if small <= _SMALL_SIDE or n_kept > _FEW * small:
+        U = _exact_directions(M, n_kept)
     else:
         from scipy.sparse.linalg import svds
 
         guess = np.random.default_rng(random_state).standard_normal(small)
-        spare = min(kept + _SPARE, small - 1)
-        found = svds(M, k=kept, ncv=spare, v0=guess, return_singular_vectors="u")
-        U = found[0][:, ::-1]
+        spare = min(n_kept + _SPARE, small - 1)
+        svd = svds(M, k=n_kept, ncv=spare, v0=guess, return_singular_vectors="u")
+        U = svd[0][:, ::-1]
     # A basis may point either way; this is the same on every machine.
     largest = np.abs(U).argmax(axis=0)
     return np.asarray(U * np.sign(U[largest, np.arange(U.shape[1])]))
 
 
-def _exact_directions(M: Counts, kept: int) -> Doubles:
+def _exact_directions(M: Counts, n_kept: int) -> Doubles:
     from scipy.linalg import eigh
 
     tall = M.shape[0] > M.shape[1]
     gram = (M.T @ M if tall else M @ M.T).toarray()
     n = len(gram)
-    _, vectors = eigh(gram, subset_by_index=[n - kept, n - 1], overwrite_a=True)
-    found: Doubles = vectors[:, ::-1]
+    _, vectors = eigh(gram, subset_by_index=[n - n_kept, n - 1], overwrite_a=True)
+    strongest: Doubles = vectors[:, ::-1]
     if not tall:
-        return found
-    left = M @ found
+        return strongest
+    left = M @ strongest
     lengths = np.sqrt(np.square(left).sum(axis=0))
     real = lengths > _ROUNDING * max(lengths.max(initial=0.0), np.finfo(np.float64).tiny)
     return np.asarray(left[:, real] / lengths[real])

@@ -1,4 +1,4 @@
-"""Concept SVMs: for each word a support vector machine that tells its pictures from the others.
+"""Concept SVMs: for each word a support vector machine that separates its pictures from the others.
 
 Machine t gives picture p the score g_t(p) = f_t(p) + b_t (`_svm_solving` has the objective), its C
 chosen for each word by the AvgP of validation pictures. A query is answered by the normalised
@@ -6,7 +6,7 @@ average over its words that have a machine,
 
     s(q, p) = mean_t z_t(p)        z_t = (g_t - mean_t) / std_t    over the pictures being ranked
 
-as in the rival of Grangier and Bengio, "A discriminative kernel-based model to rank images from
+as in the baseline of Grangier and Bengio, "A discriminative kernel-based model to rank images from
 text queries", 2008, sections II-A and V-C. Words on no training picture, or on all, have no
 machine.
 
@@ -31,21 +31,21 @@ from sightline.annotators._svm_solving import (
     Loss,
     TrainingPictures,
     fit_words,
+    learnable,
     sklearn_part,
-    tellable,
 )
 from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.kernels import MeanKernel, as_views, check_columns, input_kinds
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,
     rows_to_arrays,
 )
 from sightline.validation import Classes
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class ConceptSVM(PersistentEstimator):
     C_ : ndarray
         The C of each word; NaN without a machine.
     trials_ : ndarray
-        AvgP on validation pictures, (values of C, words); NaN where it cannot be told.
+        AvgP on validation pictures, (values of C, words); NaN where it cannot be measured.
     W_ : ndarray
         Weights over the features, (words, features), float32, of one view with a linear kernel.
     landmarks_, dual_ : tuple of ndarray or ndarray
@@ -143,13 +143,13 @@ class ConceptSVM(PersistentEstimator):
         y may also be one label for each picture, which is then a word.
 
         `validation` are further pictures and their words, by which each word's C is chosen; they
-        are not learnt from.
+        are not learned from.
         """
         self._check()
         sklearn_part("svm")
-        given = X if isinstance(X, tuple) else (X,)
-        names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(given)
-        views = as_views(given, names)
+        inputs = X if isinstance(X, tuple) else (X,)
+        names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(inputs)
+        views = as_views(inputs, names)
         targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)
         carried = targets > 0
         judged = None if validation is None else _judged(validation, names, self.classes_)
@@ -162,7 +162,7 @@ class ConceptSVM(PersistentEstimator):
             statistic=self.statistic,
             random_state=self.random_state,
         )
-        self.trained_ = tellable(carried)
+        self.trained_ = learnable(carried)
         pictures = self._pictures(views)
         coefficients, offsets = self._settled(pictures, carried, judged)
         self.intercept_ = offsets.astype(np.float32)
@@ -200,7 +200,7 @@ class ConceptSVM(PersistentEstimator):
         return out
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: what the kernels of `kernel` take."""
+        """Return scikit-learn's tags: what the kernels of `kernel` take."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse, tags.input_tags.positive_only = input_kinds(self.kernel)
         return tags
@@ -213,8 +213,8 @@ class ConceptSVM(PersistentEstimator):
         scores : array-like
             Of these pictures, and no others, for all words, as `decision_function` gives.
         words : array-like
-            Positions of the query's words; those without a machine are passed over, repeated ones
-            count once.
+            Positions of the query's words; those without a machine are skipped, repeated ones count
+            once.
         """
         self._check_fitted()
         table = np.asarray(scores, dtype=np.float32)
@@ -225,7 +225,7 @@ class ConceptSVM(PersistentEstimator):
         at = np.unique(_positions(words, self.trained_))
         at = at[self.trained_[at]]
         if not at.size:
-            raise DataError("ConceptSVM knows none of the words that are asked for here.")
+            raise DataError("ConceptSVM has a machine for none of these words.")
         normal = Combination("average").fit(table[:, at])
         # In float64, lest near scores of a single word become equal.
         return np.asarray((table[:, at] * normal.slope_ + normal.offset_).mean(axis=1))
@@ -237,7 +237,7 @@ class ConceptSVM(PersistentEstimator):
         return mean_average_precision(scores, targets)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs; `from_arrays` makes the same scorer of it."""
+        """Return all that scoring needs; `from_arrays` makes the same scorer."""
         self._check_fitted()
         arrays: dict[str, NDArray[Any]] = {
             **kernel_to_arrays(self.kernel_),
@@ -256,19 +256,19 @@ class ConceptSVM(PersistentEstimator):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a scorer as it was when `to_arrays` was called."""
         kernel = kernel_from_arrays(arrays)
-        made = cls(kernel=kernel.names)
-        made.kernel_ = kernel
-        made.trained_ = arrays["trained"] > 0
-        made.C_ = np.where(made.trained_, arrays["C"], np.nan)
-        made.intercept_ = arrays["intercept"]
-        made.classes_ = np.arange(len(made.intercept_))
+        svm = cls(kernel=kernel.names)
+        svm.kernel_ = kernel
+        svm.trained_ = arrays["trained"] > 0
+        svm.C_ = np.where(svm.trained_, arrays["C"], np.nan)
+        svm.intercept_ = arrays["intercept"]
+        svm.classes_ = np.arange(len(svm.intercept_))
         if kernel.names == ("linear",):
-            made.W_ = arrays["W"]
+            svm.W_ = arrays["W"]
         else:
             n = len(kernel.names)
-            marks = (rows_from_arrays(f"landmarks.{at}", arrays) for at in range(n))
-            made.landmarks_, made.dual_ = tuple(marks), arrays["dual"]
-        return made
+            landmarks = (rows_from_arrays(f"landmarks.{at}", arrays) for at in range(n))
+            svm.landmarks_, svm.dual_ = tuple(landmarks), arrays["dual"]
+        return svm
 
     def _check(self) -> None:
         name = type(self).__name__
@@ -306,9 +306,9 @@ class ConceptSVM(PersistentEstimator):
         if len(tried) == 1 or (judged is None and len(Y) < 2):
             C = np.full(Y.shape[1], tried[(len(tried) - 1) // 2])
         elif judged is None:
-            learnt, held = _split(len(Y), self.random_state)
-            solver, table = pictures.solver(learnt), pictures.table(held, learnt)
-            trials = Trials(solver, Y[learnt], table, Y[held], tried)
+            fitted, held = _split(len(Y), self.random_state)
+            solver, table = pictures.solver(fitted), pictures.table(held, fitted)
+            trials = Trials(solver, Y[fitted], table, Y[held], tried)
             self.trials_, C = trials.avgp, trials.best()
         else:
             table = pictures.table_of(judged[0])

@@ -10,16 +10,17 @@ theta >= 0. Both maximise the likelihood of the training pictures' words, each p
 
 with n+ carried and n- absent words in all (Guillaumin, Mensink, Verbeek and Schmid, "TagProp:
 Discriminative metric learning in nearest neighbor models for image auto-annotation", 2009). With
-`sigmoid`, P is a logistic function of sum_j pi_pj y_jt with two numbers for each word, learnt in
-turn with the weights.
+`sigmoid`, P is a logistic function of sum_j pi_pj y_jt with two numbers for each word, fitted
+alternately with the weights.
 
 Scores are log P, whose sums rank as the products of probabilities do by which the paper ranks
 queries of several words.
 
-Departures: weights by rank go by the mean distance over views, where the paper also has weights
-for each view's own ranks; L-BFGS takes the place of its projected gradient; curves of rare words
-lean on what all words share (`_neighbour_sigmoid`). Of more than 20,000 pictures a seeded sample is
-learnt from, while all are neighbours. Neighbours are found exactly, by looking at every pair.
+Departures: weights by rank go by the mean distance over views, where the paper also has weights for
+each view's own ranks; L-BFGS takes the place of its projected gradient; curves of rare words are
+regularised towards that of all words (`_neighbour_sigmoid`). Of more than 20,000 pictures a seeded
+sample is learned from, while all are neighbours. Neighbours are found exactly, by comparing every
+pair.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.contracts import PersistentEstimator
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.kernels import check_columns
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     names_from_array,
     names_to_array,
     rows_from_arrays,
@@ -60,7 +61,7 @@ from sightline.similarity.saved import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LEARNT_FROM = 20_000
+_MOST_PICTURES = 20_000
 _ROUNDS = 3
 # Where learning starts, in units of the mean distance between pictures.
 _START = 10.0
@@ -78,17 +79,17 @@ class Neighbours(PersistentEstimator):
     K : int, default=100
         Number of neighbours; all there are, if that is fewer.
     distance : str or tuple of str, default="l2"
-        "l2", "l1" or "chi2", or one for each view. chi2 and l1 need dense features, chi2 such as
-        are not negative.
+        "l2", "l1" or "chi2", or one for each view. chi2 and l1 need dense features, chi2
+        non-negative ones.
     neighbours : {"union", "mean"}, default="mean"
         Of several views, "union" takes the nearest by every view, as deep in each as K allows (the
         paper); "mean" the nearest by the mean of the views' distances.
     sigmoid : bool, default=False
-        Learn a curve for each word, which changes how words compare, not their own order.
+        Learn a curve for each word, which changes how words compare, not the order by one word.
     eps : float, default=0.0001
         How likely a word is that the neighbour does not carry.
     random_state : int, default=0
-        Seed of the sample that is learnt from, and of the one that scales distances.
+        Seed of the sample that is learned from, and of the one that scales distances.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class Neighbours(PersistentEstimator):
         Scores of the training pictures as if unseen, (pictures, words), float32.
     history_ : list of float
         The log-likelihood at each step of learning, never falling; with `sigmoid` from the first
-        curves on, less what leaning on the shared curve costs.
+        curves on, less the penalty for leaving the shared curve.
     K_ : int
         Number of neighbours taken.
 
@@ -157,14 +158,14 @@ class Neighbours(PersistentEstimator):
         n = len(targets)
         # Left out, a picture has one neighbour fewer to choose from.
         self.K_ = min(self.K, max(n - 1, 1))
-        found = list(self.search_.among_themselves(min(self.K_, n - 1)))
-        nearest = np.concatenate([part.nearest for part in found])
-        distances = np.concatenate([part.distances for part in found])
-        del found
+        neighbourhoods = list(self.search_.among_themselves(min(self.K_, n - 1)))
+        nearest = np.concatenate([part.nearest for part in neighbourhoods])
+        distances = np.concatenate([part.distances for part in neighbourhoods])
+        del neighbourhoods
         self._learn(nearest, distances)
         parts = (slice(at, at + _BLOCK) for at in range(0, n, _BLOCK))
         left_out = (NearestPictures(part, nearest[part], distances[part]) for part in parts)
-        self.leave_one_out_ = self._passed_on(left_out, n, None)
+        self.leave_one_out_ = self._propagated(left_out, n, None)
         return self
 
     @property
@@ -179,14 +180,14 @@ class Neighbours(PersistentEstimator):
         self._check_fitted()
         views, _ = views_of(X, self.search_.names)
         check_columns(views, self.n_features_in_, type(self).__name__)
-        return self._passed_on(self.search_.of(views, self.K_), views[0].shape[0], words)
+        return self._propagated(self.search_.of(views, self.K_), views[0].shape[0], words)
 
     def predict_proba(self, X: Any, words: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return P(t | p), (pictures, words): of all words, or of those at some positions."""
         return np.asarray(np.exp(self.decision_function(X, words)))
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: what the distances of `distance` take."""
+        """Return scikit-learn's tags: what the distances of `distance` take."""
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -229,7 +230,7 @@ class Neighbours(PersistentEstimator):
         names = names_from_array(arrays["distances"])
         k, sigmoid, mean = arrays["form"].tolist()
         choice: Choice = "mean" if mean else "union"
-        made = cls(
+        model = cls(
             weights="rank" if len(arrays["gamma"]) else "distance",
             K=k,
             distance=names,
@@ -237,15 +238,15 @@ class Neighbours(PersistentEstimator):
             sigmoid=bool(sigmoid),
         )
         views = tuple(rows_from_arrays(f"views.{at}", arrays) for at in range(len(names)))
-        made.search_ = Search(views, names, tuple(arrays["scales"].tolist()), choice)
-        made.gamma_, made.theta_ = arrays["gamma"], arrays["theta"]
-        made.curve_ = Curve(arrays["slope"], arrays["offset"], bool(sigmoid))
-        made.words_ = WordIncidence(
+        model.search_ = Search(views, names, tuple(arrays["scales"].tolist()), choice)
+        model.gamma_, model.theta_ = arrays["gamma"], arrays["theta"]
+        model.curve_ = Curve(arrays["slope"], arrays["offset"], bool(sigmoid))
+        model.words_ = WordIncidence(
             arrays["words.start"], arrays["words.word"], len(arrays["slope"])
         )
-        made.K_ = k
-        made.classes_ = np.arange(made.words_.n_words)
-        return made
+        model.K_ = k
+        model.classes_ = np.arange(model.words_.n_words)
+        return model
 
     def _check(self) -> None:
         name = type(self).__name__
@@ -261,41 +262,41 @@ class Neighbours(PersistentEstimator):
 
     def _learn(self, nearest: NDArray[np.int32], distances: NDArray[np.float32]) -> None:
         scales = np.array(self.search_.scales)
-        own = sample(np.arange(len(nearest)), _LEARNT_FROM, self.random_state)
-        scaled = (distances[own] / scales).astype(np.float32)
-        problem = LeaveOneOutNeighbours.of(own, nearest[own], scaled, self.words_)
+        pictures = sample(np.arange(len(nearest)), _MOST_PICTURES, self.random_state)
+        scaled = (distances[pictures] / scales).astype(np.float32)
+        problem = LeaveOneOutNeighbours.of(pictures, nearest[pictures], scaled, self.words_)
         if self.weights == "rank":
-            learnt = np.full(self.K_, 1.0 / self.K_)
+            parameters = np.full(self.K_, 1.0 / self.K_)
         else:
-            learnt = np.full(len(scales), _START / len(scales))
+            parameters = np.full(len(scales), _START / len(scales))
         curve = Curve.straight(float(self.eps), self.words_.n_words)
         self.history_: list[float] = []
         # One picture has no other to learn from.
         if nearest.shape[1]:
-            learnt, self.history_ = learn(self.weights, problem, curve, learnt)
+            parameters, self.history_ = learn(self.weights, problem, curve, parameters)
             if self.sigmoid:
-                learnt, curve = self._learn_curves(problem, learnt)
-        self.gamma_ = learnt if self.weights == "rank" else np.zeros(0)
-        self.theta_ = learnt / scales if self.weights == "distance" else np.zeros(0)
+                parameters, curve = self._learn_curves(problem, parameters)
+        self.gamma_ = parameters if self.weights == "rank" else np.zeros(0)
+        self.theta_ = parameters / scales if self.weights == "distance" else np.zeros(0)
         self.curve_ = curve
 
     def _learn_curves(
-        self, problem: LeaveOneOutNeighbours, learnt: NDArray[np.float64]
+        self, problem: LeaveOneOutNeighbours, parameters: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], Curve]:
-        pi = weights_of(self.weights, learnt, problem.distances)
+        pi = weights_of(self.weights, parameters, problem.distances)
         prior = shared_curve(problem, pi)
         curve = fit_curves(problem, pi, prior)
         self.history_ = []
         for _ in range(_ROUNDS):
-            learnt, steps = learn(self.weights, problem, curve, learnt)
+            parameters, steps = learn(self.weights, problem, curve, parameters)
             cost = float(prior.penalty(curve.slope, curve.offset).sum())
             self.history_ += [step - cost for step in steps]
-            pi = weights_of(self.weights, learnt, problem.distances)
+            pi = weights_of(self.weights, parameters, problem.distances)
             curve = fit_curves(problem, pi, prior, curve)
-        return learnt, curve
+        return parameters, curve
 
-    def _passed_on(
-        self, found: Iterator[NearestPictures], n: int, words: NDArray[np.int64] | None
+    def _propagated(
+        self, neighbourhoods: Iterator[NearestPictures], n: int, words: NDArray[np.int64] | None
     ) -> NDArray[np.float32]:
         from sightline.annotators._neighbours_fast import propagate
 
@@ -303,10 +304,10 @@ class Neighbours(PersistentEstimator):
         if words is not None:
             chosen = _positions(words, carried.n_words)
             carried, curve = carried.some(chosen), curve.some(chosen)
-        learnt = self.gamma_ if self.weights == "rank" else self.theta_
+        parameters = self.gamma_ if self.weights == "rank" else self.theta_
         out = np.empty((n, carried.n_words), dtype=np.float32)
-        for part in found:
-            pi = weights_of(self.weights, learnt, part.distances)
+        for part in neighbourhoods:
+            pi = weights_of(self.weights, parameters, part.distances)
             x = np.zeros((len(pi), carried.n_words))
             propagate(part.nearest, pi, carried.start, carried.word, x)
             out[part.rows] = curve.log_p(x)

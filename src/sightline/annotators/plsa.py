@@ -15,8 +15,9 @@ Each is by expectation and maximisation: with r_k the share of aspect k in P(t|p
 in proportion to sum_p n(t,p) r_k, and P(k|p) to sum_t n(t,p) r_k. No iteration lowers the sum.
 
 Departures: P(k|p) and P(v|k) start from equal shares, so that only P(t|k) is random, and steps 2
-and 3, whose sums are concave, depend on no luck. Visual terms that no training picture has are
-dropped, training pictures without words are left out, and there are no more aspects than pictures.
+and 3, whose sums are concave, do not depend on chance. Visual terms that no training picture has
+are dropped, training pictures without words are left out, and there are no more aspects than
+pictures.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 _SILENT = NoProgress()
 _ASPECTS = 400
-# Smaller shares are 0: no sum notices, and products of them would be slow to multiply.
+# Smaller shares are set to 0: they change no sum, and subnormal products are slow.
 _FLOOR, _FLOOR_SERVED = 1e-60, 1e-30
 
 
@@ -59,7 +60,7 @@ class History(NamedTuple):
 
 
 class PLSA(CountAnnotator):
-    """P(t|p) by the aspects that a picture's visual terms speak for.
+    """P(t|p) by the aspects that a picture's visual terms imply.
 
     Parameters
     ----------
@@ -72,12 +73,12 @@ class PLSA(CountAnnotator):
         A step ends where its log-likelihood changes by no more than this, relatively.
     validation_fraction : float, default=0.0
         0, or the share of pictures whose captions are withheld to find after how many iterations of
-        step 1 words rank these pictures best; the step is then made again, with all captions and no
+        step 1 words rank these pictures best; the step is then repeated, with all captions and no
         more iterations. Where tried, this ranked no better than `tol` alone. The likelihood of
         withheld captions would be a worse guide: it was best after 3 iterations, with three
         quarters of the mean AvgP that 16 to 32 of them gave.
     random_state : int, default=0
-        Makes the P(t|k) that step 1 starts from, and says which captions are withheld.
+        Seed of the P(t|k) that step 1 starts from, and of the captions that are withheld.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class PLSA(CountAnnotator):
     GRID: ClassVar[tuple[dict[str, float | int], ...]] = tuple(
         {"n_aspects": n_aspects} for n_aspects in (50, 100, 200, 400)
     )
-    """Settings worth validating; the paper's are 400 and, of 15,000 pictures, 600."""
+    """Hyperparameters worth validating; the paper's are 400 and, of 15,000 pictures, 600."""
 
     def __init__(
         self,
@@ -133,16 +134,18 @@ class PLSA(CountAnnotator):
         y may also be one label for each picture, which is then a word.
         """
         self._check()
-        counts, words, kept, self.classes_ = as_pairs(X, y, "PLSA")
+        counts, words, has_word, self.classes_ = as_pairs(X, y, "PLSA")
         self.n_visterms_, self.n_words_ = counts.shape[1], words.shape[1]
         self.n_aspects_ = min(self.n_aspects, words.shape[0])
         if self.n_aspects_ < self.n_aspects and self.n_aspects != _ASPECTS:
-            said = f"There are {self.n_aspects_} training pictures with words: PLSA takes as many"
-            warnings.warn(f"{said} aspects, not {self.n_aspects}.", stacklevel=2)
+            lowered = (
+                f"There are {self.n_aspects_} training pictures with words: PLSA takes as many"
+            )
+            warnings.warn(f"{lowered} aspects, not {self.n_aspects}.", stacklevel=2)
         self.held_out_history_: list[tuple[int, float]] = []
         n_iter = self.n_iter
         if self.validation_fraction:
-            n_iter = self._n_caption_steps(counts[kept], words)
+            n_iter = self._n_caption_steps(counts[has_word], words)
         progress.start("aspects", n_iter + self.n_iter)
         step = _CaptionStep(words, self.n_aspects_, self.random_state)
         captions: list[float] = []
@@ -151,7 +154,7 @@ class PLSA(CountAnnotator):
             progress.advance()
         self.word_shares_, self.aspect_shares_ = step.word_shares, step.aspect_shares
         self.visterm_shares_, visterms = _visterm_shares(
-            counts[kept], self.aspect_shares_, self.n_iter, self.tol, progress
+            counts[has_word], self.aspect_shares_, self.n_iter, self.tol, progress
         )
         progress.finish()
         self.history_ = History(captions, visterms)
@@ -196,16 +199,16 @@ class PLSA(CountAnnotator):
         likelihoods: list[float] = []
         while len(likelihoods) < self.n_iter and not _has_settled(likelihoods, self.tol):
             likelihoods.append(step.iterate())
-            done = len(likelihoods)
-            if done & (done - 1) == 0 or done == self.n_iter:
+            n_done = len(likelihoods)
+            if n_done & (n_done - 1) == 0 or n_done == self.n_iter:
                 shares, _ = _visterm_shares(
                     counts[~is_held], step.aspect_shares, self.n_iter, self.tol
                 )
                 aspects = _folded_in(held, shares, self.n_iter, self.tol)
                 scores = (aspects @ step.word_shares.T).astype(np.float32)
-                found = mean_average_precision(scores, Y)
-                self.held_out_history_.append((done, found))
-        return max(self.held_out_history_, key=lambda look: look[1])[0]
+                avgp = mean_average_precision(scores, Y)
+                self.held_out_history_.append((n_done, avgp))
+        return max(self.held_out_history_, key=lambda trial: trial[1])[0]
 
     def _check(self) -> None:
         check_whole("n_aspects", "PLSA", self.n_aspects)
@@ -220,7 +223,7 @@ class PLSA(CountAnnotator):
 
 
 class _CaptionStep:
-    """P(t|k) and P(k|p) on their way to what is likely to have written the captions."""
+    """EM of P(t|k) and P(k|p) for the likelihood of the captions."""
 
     def __init__(self, words: Counts, n_aspects: int, random_state: int) -> None:
         self.by_picture, self.by_word = _cells(words), _cells(words.T.tocsr())
@@ -232,7 +235,7 @@ class _CaptionStep:
         self.aspect_shares = np.full((words.shape[0], n_aspects), 1.0 / n_aspects)
 
     def iterate(self) -> float:
-        """Make one iteration, and return the log-likelihood before it."""
+        """Run one iteration, and return the log-likelihood before it."""
         from sightline.annotators._plsa_fast import half_step
 
         of_words = np.empty_like(self.word_shares)
@@ -252,15 +255,15 @@ def _visterm_shares(
     from sightline.annotators._plsa_fast import half_step
 
     by_visterm = _cells(counts.T.tocsr())
-    seen = np.diff(by_visterm[0]) > 0
-    free = np.zeros((len(seen), aspect_shares.shape[1]))
-    _normalise(free, seen)
+    present = np.diff(by_visterm[0]) > 0
+    free = np.zeros((len(present), aspect_shares.shape[1]))
+    _normalise(free, present)
     out = np.empty_like(free)
     history: list[float] = []
     while len(history) < n_iter and not _has_settled(history, tol):
         history.append(half_step(*by_visterm, aspect_shares, free, out))
         free, out = out, free
-        _normalise(free, seen)
+        _normalise(free, present)
         progress.advance()
     free[free < _FLOOR_SERVED] = 0.0
     return free.astype(np.float32), history
@@ -277,13 +280,13 @@ def _folded_in(
     return shares
 
 
-def _normalise(table: Doubles, seen: NDArray[np.bool_]) -> None:
-    """Divide each column by its sum; one that is empty has equal shares of what was seen."""
+def _normalise(table: Doubles, present: NDArray[np.bool_]) -> None:
+    """Divide each column by its sum; one that is empty has equal shares of what is present."""
     sums = table.sum(axis=0)
     table /= np.where(sums > 0, sums, 1.0)
     table[table < _FLOOR] = 0.0
     empty = ~table.any(axis=0)
-    table[:, empty] = (seen / max(int(seen.sum()), 1))[:, None]
+    table[:, empty] = (present / max(int(present.sum()), 1))[:, None]
 
 
 def _has_settled(history: list[float], tol: float) -> bool:

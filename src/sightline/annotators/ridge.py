@@ -10,11 +10,11 @@ factorisation serves all words, and the scores that the training pictures would 
 left out follow from it in closed form (Allen's PRESS, 1974), so that alpha is chosen, and scores
 are calibrated, on scores of unseen pictures without fitting twice.
 
-Departures: squares are an unusual loss for yes and no, but on few pictures its regularisation is
-worth more than the loss; all words share one alpha. Above some thousands of pictures the kernel is
-carried by landmarks, a seeded sample (Williams and Seeger, "Using the Nyström method to speed up
-kernel machines", 2001). There is no intercept: what few pictures carry is near 0 anyway, and adding
-one changed no ranking.
+Departures: squared error is an unusual loss for classification, but on few pictures the
+regularisation matters more than the loss; all words share one alpha. Above some thousands of
+pictures the kernel is carried by landmarks, a seeded sample (Williams and Seeger, "Using the
+Nyström method to speed up kernel machines", 2001). There is no intercept: what few pictures carry
+is near 0 anyway, and adding one changed no ranking.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from sightline.similarity.kernels import (
     gram,
     input_kinds,
 )
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _LONGEST_PRIMAL = 4096
 _BLOCK = 1024
-# What the weights of views are found on, at most, and with what alpha if that is not known yet.
+# The most pictures and words that weights of views are chosen on, and alpha if not yet chosen.
 _WEIGHED_PICTURES = 1500
 _WEIGHED_WORDS = 500
 _WEIGHED_ALPHA = 0.2
@@ -74,8 +74,8 @@ class KernelRidge(PersistentEstimator):
         Of the median distance, which is the bandwidth; or one for each view. At the default the rbf
         kernel of two pictures at the median distance is 1/e.
     weights : tuple of float or {"auto"}, optional
-        How much each view counts; equal by default. "auto" finds it on left-out scores: worth its
-        time where some views may be of little use, of no use where all were well chosen.
+        How much each view counts; equal by default. "auto" chooses it on leave-one-out scores:
+        worth its time where some views may be of little use, not where all were well chosen.
     statistic : {"median", "mean"}, default="median"
         "median" or "mean" distance.
     alpha : float or {"auto"}, default="auto"
@@ -85,14 +85,14 @@ class KernelRidge(PersistentEstimator):
         as the others. On the collections tried this ranked neither better nor worse. It needs all
         pictures as landmarks, and alpha is chosen as if it were 0.
     criterion : {"AvgP", "error"}, default="error"
-        What "auto" looks at, on left-out scores: the least squared "error", or the largest mean
-        "AvgP" over words, which takes longer and at the default factor ranked no better.
+        What "auto" optimises, on leave-one-out scores: the least squared "error", or the largest
+        mean "AvgP" over words, which takes longer and at the default factor ranked no better.
     landmarks : int, optional
         Number of pictures that carry the kernel; None takes all up to 6,000 and 4,000 of more. With
         a linear kernel of up to 4,096 features and more pictures than landmarks, weights over the
         features are found instead, exactly.
     random_state : int, default=0
-        Seed of landmarks, of the pairs that give the bandwidth and of the words alpha is judged on.
+        Seed of landmarks, of the pairs that give the bandwidth and of the words alpha is chosen on.
 
     Attributes
     ----------
@@ -161,14 +161,14 @@ class KernelRidge(PersistentEstimator):
 
         y may also be one label for each picture, which is then a word.
 
-        Queries are not used: this model learns each word for itself. Of the cells of y that are
-        `unlabelled`, those that score as a word's own pictures do are passed over
+        Queries are not used: this model learns each word independently. Of the cells of y that are
+        `unlabelled`, those that score as high as a word's own pictures are left out
         (`annotators.unlabelled`); that needs all pictures as landmarks.
         """
         self._check()
-        given = X if isinstance(X, tuple) else (X,)
-        names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(given)
-        views = as_views(given, names)
+        inputs = X if isinstance(X, tuple) else (X,)
+        names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(inputs)
+        views = as_views(inputs, names)
         targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)
         factors = self.factor if isinstance(self.factor, tuple) else (self.factor,) * len(views)
         self.kernel_ = MeanKernel.of(
@@ -181,7 +181,7 @@ class KernelRidge(PersistentEstimator):
         )
         self.bandwidths_ = self.kernel_.bandwidths
         if self.weights == "auto":
-            self.kernel_ = replace(self.kernel_, weights=self._found_weights(views, targets))
+            self.kernel_ = replace(self.kernel_, weights=self._best_weights(views, targets))
         self._fit(views, targets, unlabelled)
         return self
 
@@ -205,7 +205,7 @@ class KernelRidge(PersistentEstimator):
         return out
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: what the kernels of `kernel` take."""
+        """Return scikit-learn's tags: what the kernels of `kernel` take."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse, tags.input_tags.positive_only = input_kinds(self.kernel)
         return tags
@@ -217,7 +217,7 @@ class KernelRidge(PersistentEstimator):
         return mean_average_precision(scores, targets)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs; `from_arrays` makes a ridge of it that scores the same."""
+        """Return all that scoring needs; `from_arrays` makes a ridge that scores the same."""
         self._check_fitted()
         arrays = {"dual": self.dual_, **kernel_to_arrays(self.kernel_)}
         for i, rows in enumerate(self.landmarks_):
@@ -227,13 +227,13 @@ class KernelRidge(PersistentEstimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ridge as far as scoring goes."""
-        made = cls()
-        made.dual_, made.kernel_ = arrays["dual"], kernel_from_arrays(arrays)
-        made.bandwidths_ = made.kernel_.bandwidths
-        n = len(made.bandwidths_)
-        made.landmarks_ = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
-        made.classes_ = np.arange(made.dual_.shape[1])
-        return made
+        ridge = cls()
+        ridge.dual_, ridge.kernel_ = arrays["dual"], kernel_from_arrays(arrays)
+        ridge.bandwidths_ = ridge.kernel_.bandwidths
+        n = len(ridge.bandwidths_)
+        ridge.landmarks_ = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
+        ridge.classes_ = np.arange(ridge.dual_.shape[1])
+        return ridge
 
     def _check(self) -> None:
         name = type(self).__name__
@@ -251,7 +251,7 @@ class KernelRidge(PersistentEstimator):
         ):
             raise ParameterError.of("landmarks", name, "at least 1, or None", self.landmarks)
 
-    def _found_weights(self, views: tuple[Rows, ...], Y: NDArray[np.float32]) -> tuple[float, ...]:
+    def _best_weights(self, views: tuple[Rows, ...], Y: NDArray[np.float32]) -> tuple[float, ...]:
         pictures = sample(np.arange(len(Y)), _WEIGHED_PICTURES, self.random_state)
         some = Y[pictures]
         words = sample(rankable_words(some), _WEIGHED_WORDS, self.random_state)
@@ -285,10 +285,10 @@ class KernelRidge(PersistentEstimator):
         if self._is_linear() and len(chosen) < len(Y) and views[0].shape[1] <= _LONGEST_PRIMAL:
             self._fit_weights(views[0], Y)
             return
-        marks = views if len(chosen) == len(Y) else tuple(v[chosen] for v in views)
-        K = self.kernel_(marks)
+        landmarks = views if len(chosen) == len(Y) else tuple(v[chosen] for v in views)
+        K = self.kernel_(landmarks)
         scale = float(K.diagonal().mean(dtype=np.float64)) or 1.0
-        self.landmarks_ = marks
+        self.landmarks_ = landmarks
         if len(chosen) < len(Y):
             self._fit_landmarks(views, K, Y, scale)
         elif self.alpha != "auto":
@@ -303,7 +303,7 @@ class KernelRidge(PersistentEstimator):
             dual, self.leave_one_out_ = balanced(K, Y, self.alpha_ * scale, self.balance)
             self.dual_ = dual.astype(np.float32)
         if self._is_linear():
-            self.W_ = np.ascontiguousarray((marks[0].T @ self.dual_).T, dtype=np.float32)
+            self.W_ = np.ascontiguousarray((landmarks[0].T @ self.dual_).T, dtype=np.float32)
 
     def _pass_over(
         self,
@@ -312,10 +312,10 @@ class KernelRidge(PersistentEstimator):
         scale: float,
         unlabelled: NDArray[np.bool_],
     ) -> None:
-        """Fit again without unlabelled pictures that likely carry a word."""
+        """Refit without unlabelled pictures that likely carry a word."""
         likely = likely_positive(self.leave_one_out_, Y, unlabelled)
-        known = (self.dual_.astype(np.float64), self.leave_one_out_)
-        dual, self.leave_one_out_ = fit_without(K, Y, self.alpha_ * scale, likely, *known)
+        fitted = (self.dual_.astype(np.float64), self.leave_one_out_)
+        dual, self.leave_one_out_ = fit_without(K, Y, self.alpha_ * scale, likely, *fitted)
         self.dual_ = dual.astype(np.float32)
 
     def _fit_landmarks(
@@ -351,8 +351,8 @@ class KernelRidge(PersistentEstimator):
         return smoother.coefficients(self.alpha_ * scale)
 
     def _chosen(self, n: int) -> NDArray[np.int64]:
-        wanted = self.landmarks or (n if n <= MOST_PICTURES else LANDMARKS)
-        return sample(np.arange(n), wanted, self.random_state)
+        n_landmarks = self.landmarks or (n if n <= MOST_PICTURES else LANDMARKS)
+        return sample(np.arange(n), n_landmarks, self.random_state)
 
     def _is_linear(self) -> bool:
         return self.kernel_.names == ("linear",)
@@ -362,9 +362,9 @@ def _inverse_root(K: NDArray[np.float32]) -> NDArray[np.float64]:
     from scipy.linalg import eigh
 
     values, vectors = eigh(K.astype(np.float64, order="F"), driver="evd", overwrite_a=True)
-    # Directions that float32 cannot tell from nothing would be blown up.
-    kept = values > values[-1] * len(values) * np.finfo(np.float32).eps * 1e-3
-    root: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    # Directions of float32 rounding errors would be amplified.
+    significant = values > values[-1] * len(values) * np.finfo(np.float32).eps * 1e-3
+    root: NDArray[np.float64] = vectors[:, significant] / np.sqrt(values[significant])
     return root
 
 

@@ -1,4 +1,4 @@
-"""What an annotator learns from, checked, and how well it ranks."""
+"""The checked targets of an annotator, and the mean AvgP of its scores."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def mean_average_precision(scores: NDArray[np.float32], Y: NDArray[np.float32]) 
     >>> mean_average_precision(np.array([[0.9], [0.1]]), np.array([[0.0], [1.0]]))
     0.5
     """
-    found = average_precisions(scores, Y)
-    return float(found.mean()) if found.size else float("nan")
+    avgp = average_precisions(scores, Y)
+    return float(avgp.mean()) if avgp.size else float("nan")
 
 
 def average_precisions(scores: NDArray[np.float32], Y: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -108,7 +108,8 @@ def _search(c: Collection, query: str, sheet: list[tuple[str, Results]]) -> None
         click.echo(f'\n$ sightline search "{query}"{flag}')
         results = c.search(query, 6, filters=Filters(untagged=untagged))
         for u in results.unknown:
-            click.echo(f"No picture carries {u.word!r}. Near it: {', '.join(u.near) or 'nothing'}.")
+            near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
+            click.echo(f"No picture has the word {u.word!r}.{near}")
         for h in results.hits:
             click.echo(f"{h.score:.4f}\t{shown(os.path.basename(h.path)):<40}\t{h.match}")
         if untagged and results.hits:

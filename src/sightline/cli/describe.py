@@ -68,7 +68,7 @@ def describe(
         print_csv(["score", "word", "fits", "carried"], rows)
     else:
         for w in words:
-            mark = "carried" if w.carried else "predicted" if w.fits else "unlikely"
+            mark = "tagged" if w.carried else "predicted" if w.fits else "unlikely"
             click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
     if not words:
         click.echo("No word fits. All there are: --no-cutoff", err=True)
@@ -84,10 +84,10 @@ def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: 
     ]
     head = ["score", "text", "fits", "own", "picture", "path", "pictures"]
     if as_json:
-        found = [{**dict(zip(head, r, strict=True)), "fits": bool(r[2]), "own": bool(r[3])}
-                 for r in rows]  # fmt: skip
+        matches = [{**dict(zip(head, r, strict=True)), "fits": bool(r[2]), "own": bool(r[3])}
+                   for r in rows]  # fmt: skip
         print_json({"id": description.picture, "picture": description.picture,
-                    "version": description.version, "texts": found})  # fmt: skip
+                    "version": description.version, "texts": matches})  # fmt: skip
     elif as_csv:
         print_csv(head, rows)
     else:

@@ -79,8 +79,14 @@ def doctor(
         print_csv(["setting", "value", "origin"], [(o.name, o.value, o.origin) for o in origins])
         return 0
     if as_json:
-        table = [{"name": o.name, "value": o.value, "origin": o.origin} for o in origins]
-        print_json({"facts": dict(facts), "packages": dict(_packages()), "settings": table})
+        table = [o.to_dict() for o in origins]
+        print_json(
+            {
+                "facts": _with_earlier_names(dict(facts)),
+                "packages": dict(_packages()),
+                "settings": table,
+            }
+        )
         return 0
     for name, value in (*facts, *_packages()):
         click.echo(f"{name:<22} {value}")
@@ -90,10 +96,14 @@ def doctor(
     return 0
 
 
+def _with_earlier_names(facts: dict[str, str]) -> dict[str, str]:
+    """Add what facts were called in earlier releases."""
+    earlier = {"word model": "learnt", "region model": "regions"}
+    return {**facts, **{earlier[name]: facts[name] for name in earlier if name in facts}}
+
+
 def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> int:
     """Print the engine that a number of pictures needs, with the calculation."""
-    from dataclasses import asdict
-
     from sightline.collection.engines import sizing
     from sightline.errors import UsageError
     from sightline.settings import Settings
@@ -108,7 +118,7 @@ def _show_scale(c: Collection | None, pictures: int | None, as_json: bool) -> in
             Settings().ivf_rows,
         )  # fmt: skip
     if as_json:
-        print_json(asdict(estimate))
+        print_json(estimate.to_dict())
         return 0
     n = estimate.machines
     machines = "1 machine" if n == 1 else f"{n:,} machines like this one"
@@ -132,17 +142,15 @@ def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
 
 
 def _list_features(c: Collection | None, as_json: bool, as_csv: bool) -> int:
-    from dataclasses import asdict
-
     from sightline.collection.index.status import feature_states
 
     states = feature_states(c.home if c else None)
     if as_json:
-        print_json([asdict(f) for f in states])
+        print_json([f.to_dict() for f in states])
         return 0
     if as_csv:
-        names = list(asdict(states[0]))
-        print_csv(names, [list(asdict(f).values()) for f in states])
+        rows = [f.to_dict() for f in states]
+        print_csv(list(rows[0]), [list(row.values()) for row in rows])
         return 0
     for f in states:
         length = f"{f.length} numbers" if f.length else "fitted to the collection"
@@ -216,8 +224,8 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         out.append(("version", str(s.version)))
         engine = c.engines.status()
         out.append(("engine", f"{engine.name}, {engine.message}" if engine else "flat"))
-        out.append(("learnt", s.word_model or "nothing yet"))
-        out.append(("regions", s.region_model or "nothing yet"))
+        out.append(("word model", s.word_model or "none yet"))
+        out.append(("region model", s.region_model or "none yet"))
         out.append(("words for regions", str(c.tagging.word_list())))
         out.append(("store size", f"{_size(folder) / 1e6:.1f} MB"))
         out.append(("tables of words", ", ".join(c.words.tables()) or "none"))

@@ -56,7 +56,7 @@ def duplicates(
         check_png(c, Path(sheet), "A contact sheet")
     groups = c.duplicates(threshold=threshold, progress=ProgressBar(), filters=filters_of(**given))
     if as_json:
-        print_json(_as_json(c, groups))
+        print_json(groups.to_dict(c.root))
     elif as_csv:
         print_csv(["group", "mark", "difference", "path"], _rows(c, groups))
     else:
@@ -85,31 +85,6 @@ def _say(groups: Duplicates) -> None:
     click.echo(f"{len(groups)} groups with {n} of {groups.compared} pictures; {spare}", err=True)
     if groups.unseen:
         click.echo(f"{groups.unseen} pictures were compared by their bytes alone.", err=True)
-
-
-def _as_json(c: Collection, groups: Duplicates) -> dict[str, object]:
-    return {
-        "threshold": groups.threshold,
-        "version": groups.version,
-        "compared": groups.compared,
-        "unseen": groups.unseen,
-        "spare_bytes": groups.spare_bytes,
-        "groups": [
-            [
-                {
-                    "picture": d.picture,
-                    "path": text_of(full_path(c, d.path)),
-                    "mark": d.mark,
-                    "difference": d.difference,
-                    "width": d.width,
-                    "height": d.height,
-                    "bytes": d.n_bytes,
-                }
-                for d in group
-            ]
-            for group in groups
-        ],
-    }
 
 
 def _draw(c: Collection, groups: Duplicates, target: Path) -> None:

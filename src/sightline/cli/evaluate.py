@@ -12,7 +12,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection.models.evaluation import Evaluation
-    from sightline.store.home import Home
+    from sightline.store.folder import StoreFolder
 
 
 @click.command()
@@ -70,7 +70,7 @@ def draw(evaluation: Evaluation, target: Path) -> None:
     draw_learning_curve(target, evaluation.curve, evaluation.groups[0].untrained, title)
 
 
-def _write_trec(home: Home, run_file: str | None, qrels_file: str | None) -> None:
+def _write_trec(home: StoreFolder, run_file: str | None, qrels_file: str | None) -> None:
     from sightline.collection.models.evaluation import trec
     from sightline.measures.runs import write_qrels, write_run
 

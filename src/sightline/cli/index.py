@@ -151,12 +151,8 @@ def index(
 
 def _preview(c: Collection, as_json: bool, **given: Any) -> int:
     p = c.preview(**given)
-    counts = {
-        "seen": p.plan.seen, "to_read": len(p.plan.read), "words_changed": p.reworded,
-        "skipped": p.skipped, "unchanged": p.same, "vanished": len(p.plan.vanished),
-    }  # fmt: skip
     if as_json:
-        print_json(counts)
+        print_json(p.to_dict())
         return 0
     for todo in p.plan.read[:20]:
         click.echo(f"would read {shown(todo.file.path)}")

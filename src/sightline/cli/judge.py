@@ -64,7 +64,7 @@ def judge(
     q            end
     """  # noqa: D301
     if undo and not resume:
-        raise UsageError("--undo takes back an answer of a session. Name it with --resume.")
+        raise UsageError("--undo undoes an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)
     session = c.judge(
         query, pictures=positive, resume=resume, feature=feature, filters=filters_of(**given)

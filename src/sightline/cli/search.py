@@ -154,7 +154,7 @@ def search(
     if where:
         return _show_where(c, text, results, folder, as_json)
     if as_json:
-        print_json(_as_json(text, c, results, [{"why": w.as_json()} for w in whys]))
+        print_json(_as_json(text, c, results, [{"why": w.to_dict()} for w in whys]))
     elif as_csv:
         rows = [
             (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match)
@@ -178,9 +178,7 @@ def _show_where(
     localized = c.tagging.localize(text, hits=results.hits)
     localization.say_unknown(localized)
     if as_json:
-        print_json(
-            _as_json(text, c, results, [{"where": localization.as_json(h)} for h in localized.hits])
-        )
+        print_json(_as_json(text, c, results, [{"where": h.to_dict()} for h in localized.hits]))
     else:
         for h in localized.hits:
             print_hit(c, h.hit)
@@ -263,8 +261,8 @@ def _unwanted(word: str) -> str:
 
 def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
-        near = f" Near it: {', '.join(u.near)}." if u.near else ""
-        click.echo(f"No picture carries {u.word!r}.{near}", err=True)
+        near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
+        click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
     say_not_learned(results)
     say_constraints(results)
     say_missing(results)
@@ -275,7 +273,7 @@ def _explain(c: Collection, results: Results) -> None:
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
     if results.unknown and not results.hits and not c.status().words:
-        click.echo("No picture of this collection carries any word yet.", err=True)
+        click.echo("No picture of this collection has any word yet.", err=True)
 
 
 def _as_json(
@@ -319,11 +317,11 @@ def _why_file(c: Collection, named: str | None) -> Path | None:
     return None
 
 
-def _whys(c: Collection, text: str, results: Results, learnt: bool) -> list[Explanation]:
+def _whys(c: Collection, text: str, results: Results, predicted: bool) -> list[Explanation]:
     """Return the explanations of scores; report pictures that have no heat map."""
     from sightline.progress import ProgressBar
 
-    whys = c.explain(text, hits=results.hits, predicted=learnt, progress=ProgressBar())
+    whys = c.explain(text, hits=results.hits, predicted=predicted, progress=ProgressBar())
     problems = {w.problem for w in whys}
     if len(problems) == 1 and whys[0].problem:
         click.echo(f"No heat map: {whys[0].problem}.", err=True)

@@ -15,7 +15,7 @@ from sightline.records import shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.sessions.sessions import SessionState
+    from sightline.collection.sessions import SessionState
 
 
 @click.group(invoke_without_command=True)

@@ -101,8 +101,8 @@ def similar(
 
 def say_how(results: SimilarResults) -> None:
     """Report on stderr if nothing was learned or features were left out."""
-    if results.said:
-        click.echo(results.said, err=True)
+    if results.remark:
+        click.echo(results.remark, err=True)
     for name, n in results.lacking:
         of = "the picture lacks it" if n == 1 else f"{n} of the pictures lack it"
         click.echo(f"Left out: {name}; {of} and it cannot be computed here.", err=True)
@@ -126,7 +126,7 @@ def _as_json(
         "pictures": list(pictures),
         "not": list(negative),
         "version": results.version,
-        "learnt": results.learnt,
+        "learnt": results.trained,
         "compared": results.compared,
         "left_out": [name for name, _ in results.lacking],
         "served": results.served,

@@ -51,7 +51,7 @@ def topics(
     pictures = _OF_AN_END if sheet or as_json else 0
     dimensions = c.words.topics(top, pictures=pictures, dimension=dimension)
     if as_json:
-        print_json([_as_json(t) for t in dimensions])
+        print_json([t.to_dict() for t in dimensions])
     else:
         for t in dimensions:
             click.echo(f"{t.dimension}\t{' '.join(t.high)}\t{' '.join(t.low)}")
@@ -68,16 +68,6 @@ def _show_near(c: Collection, word: str, top: int, as_json: bool) -> int:
         for w, cosine in neighbours:
             click.echo(f"{cosine:.4f}\t{w}")
     return 0
-
-
-def _as_json(t: Topic) -> dict[str, object]:
-    return {
-        "dimension": t.dimension,
-        "high": list(t.high),
-        "low": list(t.low),
-        "high_pictures": list(t.high_pictures),
-        "low_pictures": list(t.low_pictures),
-    }
 
 
 def _draw(c: Collection, topic: Topic, target: Path) -> None:

@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.collection.clicks.clicks import Clicks
+from sightline.collection.clicks import Clicks
 from sightline.collection.discovery import inside
-from sightline.collection.engines.engines import Engines
+from sightline.collection.engines import Engines
 from sightline.collection.filters import NO_FILTERS, Filters
-from sightline.collection.models.models import Models
+from sightline.collection.models import Models
 from sightline.collection.pictures import Pictures, check_count, one_or_more
-from sightline.collection.search.vocabulary import Words
-from sightline.collection.sessions.sessions import Sessions
+from sightline.collection.sessions import Sessions
 from sightline.collection.store import StoreMaintenance
-from sightline.collection.tagging.tagging import Tagging
+from sightline.collection.tagging import Tagging
+from sightline.collection.words import Words
 from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sightline.collection.tagging.suggest import Suggestions
     from sightline.contracts import Compute, Progress
     from sightline.records import Hit, ProposedWord
-    from sightline.store.home import Home
+    from sightline.store.folder import StoreFolder
 
 __all__ = ["Collection", "Filters"]
 
@@ -65,7 +65,7 @@ class Collection:
     """A folder of pictures with its store; every verb of the command line is a method here.
 
     Methods share some parameters: `k`, how many results to return, by default the setting `top`;
-    `filters`, which pictures may appear; `progress`, which is told how far the work is; `compute`,
+    `filters`, which pictures may appear; `progress`, which shows how far the work is; `compute`,
     workers or a cluster in place of what the settings name.
 
     Attributes
@@ -81,10 +81,10 @@ class Collection:
     """
 
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
-        from sightline.store.home import Home
+        from sightline.store.folder import StoreFolder
 
         self.root = root
-        self.home: Home = Home(store)
+        self.home: StoreFolder = StoreFolder(store)
         self.home.engine, self.home.listed_rows = settings.engine, settings.ivf_rows
         self.settings = settings
         self.origins = origins
@@ -253,7 +253,7 @@ class Collection:
         progress: Progress | None = None,
         compute: Compute | None = None,
     ) -> TrainReport:
-        """Learn words from the pictures that carry them, to predict them for the others.
+        """Learn words from tagged pictures, to predict them for the others.
 
         Ranker, features and hyperparameters are selected on validation pictures and measured on
         held-out ones; the model is published only if it does no harm. Pictures without features
@@ -415,6 +415,7 @@ class Collection:
     def similar(
         self,
         *pictures: PictureLike,
+        positive: Sequence[PictureLike] = (),
         negative: Sequence[PictureLike] = (),
         k: int | None = None,
         filters: Filters = NO_FILTERS,
@@ -425,17 +426,15 @@ class Collection:
 
         Parameters
         ----------
-        *pictures : str, bytes, int or Hit
-            Paths, in the collection or not, ids or hits. They are left out of the hits.
-        negative : sequence of pictures
-            Pictures that hits should not be similar to.
+        *pictures, positive, negative : str, bytes, int or Hit
+            Paths, in the collection or not, ids or hits, that hits should be similar to or not.
         exact : bool
             Compare every picture, however many there are, instead of the nearest by each of the
             strongest descriptors.
         """
         from sightline.collection.similarity.candidates import similar
 
-        weighted = [(p, 1.0) for p in pictures], [(p, 1.0) for p in negative]
+        weighted = [(p, 1.0) for p in (*pictures, *positive)], [(p, 1.0) for p in negative]
         n, s = self.k_or_default(k), self.settings
         with self.home.reader() as reader:
             return similar(reader, self.root, s, *weighted, n, filters, exact, compute)
@@ -465,13 +464,14 @@ class Collection:
         self,
         query: str = "",
         *,
+        positive: PictureLike | Iterable[PictureLike] = (),
         pictures: PictureLike | Iterable[PictureLike] = (),
         resume: str = "",
         feature: str = "",
         filters: Filters = NO_FILTERS,
         compute: Compute | None = None,
     ) -> Session:
-        """Begin a judging session, or resume one; give one of `query`, `pictures` and `resume`.
+        """Begin a judging session, or resume one; give one of `query`, `positive` and `resume`.
 
         Nothing is written before the first picture is judged, or `Session.begin` is called.
 
@@ -479,8 +479,8 @@ class Collection:
         ----------
         query : str
             Words, as of `search`.
-        pictures : PictureLike or iterable of PictureLike, default=()
-            Pictures to begin with: paths, in the collection or not, ids, or hits.
+        positive : PictureLike or iterable of PictureLike, default=()
+            Paths, in the collection or not, ids, or hits; earlier called `pictures`.
         resume : str
             The id of a session.
         feature : str
@@ -488,7 +488,7 @@ class Collection:
         filters : Filters
             Which pictures may appear. They stay in force when the session is resumed.
         """
-        named = one_or_more(pictures)
+        named = (*one_or_more(positive), *one_or_more(pictures))
         if bool(query) + bool(named) + bool(resume) != 1:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         if resume:
@@ -581,8 +581,8 @@ class Collection:
         )
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
-        run = ExportRun(self.home, self.root, self.settings, order, proposed or {})
-        return run.go(progress or NoProgress(), confirm)
+        export = ExportRun(self.home, self.root, self.settings, order, proposed or {})
+        return export.run(progress or NoProgress(), confirm)
 
     def status(self) -> Status:
         """Return how many pictures, words and skipped files there are, and the models in use."""

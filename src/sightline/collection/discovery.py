@@ -17,7 +17,7 @@ def inside(place: Path, root: bytes) -> bool:
 
 
 def root_of_store(store: Path) -> bytes | None:
-    """Return the folder a store was last indexed for; None where it does not tell."""
+    """Return the folder a store was last indexed for; None where it is unknown."""
     from sightline.store.catalogue import Catalogue
 
     path = store / "catalogue.sqlite3"
@@ -26,7 +26,7 @@ def root_of_store(store: Path) -> bytes | None:
     try:
         catalogue = Catalogue(path, write=False)
     except SightlineError:
-        return None  # Damaged or of another release; whoever opens it in earnest will say so.
+        return None  # Damaged or of another release; whoever opens it gets the error.
     try:
         root = catalogue.meta("root")
     except SightlineError:

@@ -16,7 +16,7 @@ from sightline import plugins
 from sightline._typing import RGB
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.similarity.descriptors import DescribedPictures
-from sightline.compute.describing import (
+from sightline.compute.features import (
     DESCRIBE_TASK,
     describe_job,
     fingerprint,
@@ -32,7 +32,7 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.models import arrays_file
 from sightline.vectors import Fingerprint
 
@@ -146,7 +146,7 @@ class Extractor:
             if decoded.rgb is not None:
                 return decoded.rgb
             raise DataError(
-                f"{shown(file)} cannot be compared: {decoded.failure}. Name a picture that opens."
+                f"{shown(file)} cannot be read: {decoded.failure}. Name a picture that opens."
             )
         raise DataError(f"{shown(file)} was not decoded. Name another file.")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sightline.store.catalogue import Where
-    from sightline.store.home import Reader
+    from sightline.store.folder import Reader
 
 _DATE_FORMATS = ("%Y-%m-%d", "%Y-%m", "%Y", "%Y-%m-%dT%H:%M:%S")
 

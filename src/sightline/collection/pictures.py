@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sightline.collection.search.texts import TextMatches
     from sightline.contracts import Compute
     from sightline.store.catalogue import Facts
-    from sightline.store.home import Reader
+    from sightline.store.folder import Reader
 
     PictureLike = str | bytes | int | np.integer[Any] | os.PathLike[str] | Hit
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sightline._typing import Ints
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import Query
 from sightline.words.term_ids import term_id

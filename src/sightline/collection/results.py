@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
     from sightline.store.catalogue import Facts
-    from sightline.store.home import Home, Reader
+    from sightline.store.folder import Reader, StoreFolder
 
 __all__ = ["Hit", "MatchKind", "ResultPart", "Results", "UnknownWord", "best_hits", "hits_of"]
 
@@ -80,7 +80,7 @@ class Results:
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
     served : str
         Why another engine answered than was asked to; mostly it is empty.
-    home : Home or None
+    home : StoreFolder or None
         The store, from which a notebook shows thumbnails.
     """
 
@@ -93,7 +93,7 @@ class Results:
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
-    home: Home | None = field(default=None, kw_only=True, repr=False, compare=False)
+    home: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -188,7 +188,7 @@ def in_order(reader: Reader, root: bytes, results: Results, ids: Iterable[int]) 
     return replace(results, hits=hits, missing=len(order) - len(hits), part=None)
 
 
-def contact_table(hits: Sequence[Hit], home: Home | None) -> str:
+def contact_table(hits: Sequence[Hit], home: StoreFolder | None) -> str:
     """Return a grid of thumbnails as HTML; names of files are escaped."""
     if not hits:
         return "<p>No hits.</p>"
@@ -209,7 +209,7 @@ def _cell(hit: Hit, thumbnail: bytes) -> str:
     return f'<figure style="{style}">{picture}{caption}</figure>'
 
 
-def _thumbnails(hits: Sequence[Hit], home: Home | None) -> list[bytes]:
+def _thumbnails(hits: Sequence[Hit], home: StoreFolder | None) -> list[bytes]:
     """Return the thumbnail of each hit; none where the picture has left the store since."""
     if home is None:
         return [b""] * len(hits)

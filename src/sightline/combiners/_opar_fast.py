@@ -1,10 +1,10 @@
 """Compiled: one pass of the first-order online learners over difference vectors.
 
-Differences are taken three at a time. What the weights before them say of all three, and the
-products of one with another, are summed in one loop; each then takes its step in turn, and adding
-tau (x . x') to a margin is what moving the weights would have done to it. The weights move once
-for all three. Nothing waits for a guess whether a step is taken, which one by one costs as much as
-the sums (26 ns a difference of 36 numbers where 3 in 10 take one, against 15).
+Differences are taken three at a time. The margins of all three at the weights before them, and the
+products of one with another, are summed in one loop; each then takes its step in turn, where adding
+tau (x . x') to a margin has the effect of moving the weights. The weights move once for all three.
+So there is no branch misprediction for each step, which one by one costs as much as the sums (26 ns
+a difference of 36 numbers where 3 in 10 take one, against 15).
 
 Sums are in single precision and may be taken in any order, so that the processor adds many numbers
 at once. Where one of three is zero or not finite they are taken one by one.
@@ -29,7 +29,7 @@ _ZERO, _FULL, _NEAREST = np.float32(0.0), np.float32(1.0), np.float32(NEAREST)
 
 @njit(cache=True, nogil=True)
 def length(margin: Any, norm2: Any, rule: int, C: Any) -> Any:
-    """Return how far to go along a difference that is neither 0 nor endless; 0 is not at all.
+    """Return the step along a difference that is neither 0 nor infinite; 0 for none.
 
     All numbers are of single precision. OPR moves where w.x <= 0, by x; OGDR where the hinge is
     above 0, by C x.
@@ -39,7 +39,7 @@ def length(margin: Any, norm2: Any, rule: int, C: Any) -> Any:
     loss = _FULL - margin
     if rule == OGDR:
         return np.float32(C if loss > _ZERO else _ZERO)
-    # Written apart, so that the first needs no double precision.
+    # Two calls, so that the first needs no double precision.
     if rule == PA_I:
         return np.float32(step_length(max(loss, _ZERO), norm2, C, PA_I))
     return np.float32(step_length(max(loss, _ZERO), norm2, C, PA_II))
@@ -47,15 +47,16 @@ def length(margin: Any, norm2: Any, rule: int, C: Any) -> Any:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def learn(
-    w: Floats, late: Doubles, seen: int, X: Floats, rule: int, C: float, counts: Ints,
+    w: Floats, late: Doubles, processed: int, X: Floats, rule: int, C: float, counts: Ints,
     totals: Doubles,
 ) -> None:  # fmt: skip
-    """Learn from the rows of X in turn; `late` has no numbers where no mean is wanted.
+    """Learn from the rows of X in turn; `late` is empty without averaging.
 
-    `totals` gets the sum of hinge losses and the number of mistakes.
+    `processed` is the number of rows of earlier calls. `totals` gets the sum of hinge losses and
+    the number of mistakes.
     """
     updates, mistakes, rows, losses, size = 0, 0, 0, 0.0, np.float32(C)
-    # Unsigned places: with a sign, numba looks at each whether it counts from the end.
+    # Unsigned positions: with a sign, numba checks of each whether it counts from the end.
     columns, whole = np.uint64(len(w)), np.uint64(len(X) - len(X) % 3)
     for i in range(np.uint64(0), whole, _THREE):
         wa = wb = wc = aa = bb = cc = ab = ac = bc = _ZERO
@@ -70,9 +71,9 @@ def learn(
             ab += a * b
             ac += a * c
             bc += b * c
-        # What numba makes of isfinite, x - x == 0, is always so where sums may be reordered.
+        # numba compiles isfinite as x - x == 0, which is always true where sums may be reordered.
         if not (min(aa, bb, cc) > _NEAREST and abs(wa + wb + wc + aa + bb + cc) < np.inf):
-            learn_one_by_one(w, late, seen, X, i, i + _THREE, rule, C, counts, totals)
+            learn_one_by_one(w, late, processed, X, i, i + _THREE, rule, C, counts, totals)
             continue
         s = length(wa, aa, rule, size)
         wb += s * ab
@@ -86,7 +87,7 @@ def learn(
         for k in range(columns):
             w[k] += s * X[i, k] + t * X[i + _ONE, k] + u * X[i + _TWO, k]
         if len(late):
-            at = np.float64(seen + np.int64(i))
+            at = np.float64(processed + np.int64(i))
             for k in range(columns):
                 late[k] += at * s * X[i, k] + (at + 1) * t * X[i + _ONE, k]
                 late[k] += (at + 2) * u * X[i + _TWO, k]
@@ -94,12 +95,12 @@ def learn(
     counts[PASSIVE] += rows - updates
     totals[0] += losses
     totals[1] += mistakes
-    learn_one_by_one(w, late, seen, X, whole, np.uint64(len(X)), rule, C, counts, totals)
+    learn_one_by_one(w, late, processed, X, whole, np.uint64(len(X)), rule, C, counts, totals)
 
 
 @njit(cache=True, nogil=True)
 def learn_one_by_one(
-    w: Floats, late: Doubles, seen: int, X: Floats, begin: Any, end: Any, rule: int,
+    w: Floats, late: Doubles, processed: int, X: Floats, begin: Any, end: Any, rule: int,
     C: float, counts: Ints, totals: Doubles,
 ) -> None:  # fmt: skip
     """Learn from some rows of X in turn, as `learn` does."""
@@ -118,7 +119,7 @@ def learn_one_by_one(
             continue
         totals[1] += margin <= 0.0
         tau = length(np.float32(margin), np.float32(norm2), rule, np.float32(C))
-        at = np.float64(seen + np.int64(i))
+        at = np.float64(processed + np.int64(i))
         for k in range(len(w)):
             w[k] += tau * X[i, k]
         for k in range(len(late)):

@@ -42,7 +42,7 @@ def spread_along(S: Doubles, X: Floats, i: int, g: Doubles) -> float:
 
 @njit(cache=True, nogil=True)
 def shrink(S: Doubles, beta: float, g: Doubles) -> None:
-    """Take beta g g' from S, which stays exactly symmetric since g_a g_b = g_b g_a."""
+    """Subtract beta g g' from S, which stays exactly symmetric since g_a g_b = g_b g_a."""
     if len(S) == 1:
         for a in range(len(g)):
             S[0, a] -= beta * (g[a] * g[a])
@@ -54,10 +54,13 @@ def shrink(S: Doubles, beta: float, g: Doubles) -> None:
 
 @njit(cache=True, nogil=True)
 def learn(
-    w: Doubles, late: Doubles, seen: int, S: Doubles, X: Floats, rule: int, C: float, z: float,
+    w: Doubles, late: Doubles, processed: int, S: Doubles, X: Floats, rule: int, C: float, z: float,
     counts: NDArray[np.int64], totals: Doubles,
 ) -> None:  # fmt: skip
-    """Learn from the rows of X in turn; `totals` gets the sum of hinge losses and the mistakes."""
+    """Learn from the rows of X in turn; `totals` gets the sum of hinge losses and the mistakes.
+
+    `processed` is the number of rows of earlier calls.
+    """
     g = np.empty(len(w))
     for i in range(len(X)):
         margin = product(w, X, i)
@@ -76,5 +79,5 @@ def learn(
         for k in range(len(w)):
             w[k] += alpha * g[k]
         for k in range(len(late)):
-            late[k] += (seen + i) * alpha * g[k]
+            late[k] += (processed + i) * alpha * g[k]
         shrink(S, beta, g)

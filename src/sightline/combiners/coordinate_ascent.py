@@ -1,11 +1,10 @@
 """Coordinate ascent: the mean AvgP itself, climbed one weight at a time.
 
 Metzler and Croft, "Linear feature-based models for information retrieval", 2007. Weights start
-alike. Of one weight after the other, in random order, steps up and then down are tried, each twice
+equal. For one weight after the other, in random order, steps up and then down are tried, each twice
 as long as the one before; the best is kept and the weights are scaled to sum |w| = 1. A round over
-all components that gains less than `tolerance` ends the climb, which starts anew from random
-weights a few times; the best climb is kept. Paper D's batch rival; settings as in the usual
-toolkit.
+all components that gains less than `tolerance` ends the climb, which is repeated from random
+weights a few times; the best climb is kept. Paper D's batch baseline; parameters as in RankLib.
 
 Only one component changes at a time, so that scores follow from those before by one sum.
 """
@@ -33,7 +32,7 @@ class CoordinateAscent(LinearCombiner):
     n_steps : int, default=25
         Steps tried each way, for one weight.
     step : float, default=0.05
-        The first one, as a share of the weight.
+        The first step, as a share of the weight.
     tolerance : float, default=0.001
         The least gain of a round that is worth another one.
     n_restarts : int, default=2
@@ -48,7 +47,7 @@ class CoordinateAscent(LinearCombiner):
     w_ : ndarray of shape (components,)
         Of sum |w| = 1.
     best_score_ : float
-        The mean AvgP of what the climbs are compared on.
+        The mean AvgP on the lists by which climbs are compared.
 
     Examples
     --------
@@ -86,53 +85,53 @@ class CoordinateAscent(LinearCombiner):
     ) -> Self:
         """Learn from lists, or triplets; `validation` is (X, y, qid) to compare climbs on."""
         self._check()
-        given = lists(X, y, qid, source, "CoordinateAscent")
-        judge = judging(validation, "CoordinateAscent") or given
-        if not (given.relevance > 0).any():
+        training = lists(X, y, qid, source, "CoordinateAscent")
+        judge = judging(validation, "CoordinateAscent") or training
+        if not (training.relevance > 0).any():
             raise DataError("No list has a relevant picture to learn from. Give more lists.")
         random = np.random.default_rng(self.random_state)
-        n = given.rows.shape[1]
+        n = training.rows.shape[1]
         self.best_score_ = -np.inf
         for climb in range(self.n_restarts + 1):
             first = random.random((n,)) if climb else np.ones(n)
-            w = self._climbed(given, _scaled(first), random)
+            w = self._climbed(training, _scaled(first), random)
             score = judge.mean_avgp(judge.rows.astype(np.float64) @ w)
             if score > self.best_score_:
                 self.best_score_, self.w_ = score, w
         return self
 
-    def _climbed(self, given: JudgedLists, w: Doubles, random: np.random.Generator) -> Doubles:
-        columns = np.ascontiguousarray(given.rows.T, dtype=np.float64)
-        best = given.mean_avgp(w @ columns)
+    def _climbed(self, training: JudgedLists, w: Doubles, random: np.random.Generator) -> Doubles:
+        columns = np.ascontiguousarray(training.rows.T, dtype=np.float64)
+        best = training.mean_avgp(w @ columns)
         for _ in range(self.max_rounds):
             before = best
             for k in random.permutation(len(w)):
-                found, best = self._best_weight(given, columns, w, int(k), best)
-                if found != w[k]:
-                    w[k] = found
+                weight, best = self._best_weight(training, columns, w, int(k), best)
+                if weight != w[k]:
+                    w[k] = weight
                     w = _scaled(w)
             if best - before < self.tolerance:
                 break
         return w
 
     def _best_weight(
-        self, given: JudgedLists, columns: Doubles, w: Doubles, k: int, best: float
+        self, training: JudgedLists, columns: Doubles, w: Doubles, k: int, best: float
     ) -> tuple[float, float]:
         """Return the best value for one weight, and the mean AvgP it gives."""
-        scores, found = w @ columns, float(w[k])
+        scores, best_weight = w @ columns, float(w[k])
         for sign in (1.0, -1.0):
             step = sign * (self.step * abs(w[k]) or _SMALLEST_STEP)
             moved = 0.0
             for _ in range(self.n_steps):
                 moved += step
                 step *= 2.0
-                value = given.mean_avgp(scores + moved * columns[k])
+                value = training.mean_avgp(scores + moved * columns[k])
                 if value > best:
-                    best, found = value, float(w[k] + moved)
-            if found != w[k]:
-                # As in the toolkit: where going up gains, down is not tried.
+                    best, best_weight = value, float(w[k] + moved)
+            if best_weight != w[k]:
+                # As in RankLib: where going up gains, down is not tried.
                 break
-        return found, best
+        return best_weight, best
 
     def _check(self) -> None:
         for name, least in (("n_steps", 1), ("n_restarts", 0), ("max_rounds", 1)):

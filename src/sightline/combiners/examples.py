@@ -1,4 +1,4 @@
-"""What combiners learn from: differences of two pictures' phi, or lists of pictures by query."""
+"""Training data of combiners: differences of two pictures' phi, or lists of pictures by query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PORTION = 1 << 18
 
 
 class Source(Protocol):
-    """Knows phi of pictures by position, such as `similarity.pairs.PairsOf`."""
+    """Gives phi of pictures by position, such as `similarity.pairs.PairsOf`."""
 
     @property
     def n_components(self) -> int:
@@ -87,9 +87,9 @@ class JudgedLists:
 
     def mean_avgp(self, scores: NDArray[Any]) -> float:
         """Return the mean AvgP of the lists that have one; NaN if none has."""
-        found = self.avgp(scores)
-        known = found[~np.isnan(found)]
-        return float(known.mean()) if known.size else float("nan")
+        avgp = self.avgp(scores)
+        defined = avgp[~np.isnan(avgp)]
+        return float(defined.mean()) if defined.size else float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +121,7 @@ class Differences:
 def differences(
     X: Any, y: Any, qid: Any, source: Source | None, owner: str, n: int = 200_000, seed: int = 0
 ) -> Differences:
-    """Return what a learner of pairs was given as differences.
+    """Return the input of a learner of pairs as differences.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def differences(
     source : Source or None
         As for `fit`, see `sightline.combiners`.
     owner : str
-        Whom an error names.
+        The name that errors give.
     n, seed : int
         The most pairs to draw from lists, and the seed of the draws.
 
@@ -161,13 +161,13 @@ def differences(
 
 
 def lists(X: Any, y: Any, qid: Any, source: Source | None, owner: str) -> JudgedLists:
-    """Return what a learner of lists was given as lists; differences alone are refused."""
+    """Return the input of a learner of lists as lists; raise UsageError for differences alone."""
     if isinstance(X, PictureTriplets):
-        return JudgedLists.of_triplets(X, _known(source, owner))
+        return JudgedLists.of_triplets(X, _require_source(source, owner))
     if y is None or qid is None:
         raise UsageError(
             f"{owner} learns from lists: give rows of single pictures with y and qid, or triplets "
-            "of pictures with their source. Differences of two pictures do not tell it enough."
+            "of pictures with their source. Differences of two pictures are not enough."
         )
     return JudgedLists.of(X, y, qid)
 
@@ -178,10 +178,10 @@ def judging(validation: tuple[Any, Any, Any] | None, owner: str) -> JudgedLists 
         return None
     if not isinstance(validation, tuple) or len(validation) != 3:
         raise UsageError(f"The validation of {owner} must be (X, y, qid).")
-    found = JudgedLists.of(*validation)
-    if not (found.relevance > 0).any():
+    judged = JudgedLists.of(*validation)
+    if not (judged.relevance > 0).any():
         raise DataError("No validation list has a relevant picture to judge by. Give more lists.")
-    return found
+    return judged
 
 
 def as_table(X: Any) -> Floats:
@@ -194,12 +194,12 @@ def as_table(X: Any) -> Floats:
 
 
 def _of_triplets(triplets: PictureTriplets, source: Source | None, owner: str) -> Differences:
-    known, t = _known(source, owner), triplets
+    pairs, t = _require_source(source, owner), triplets
 
     def part(of: slice) -> Floats:
-        return known.differences(t.query[of], t.first[of], t.second[of], t.y[of])
+        return pairs.differences(t.query[of], t.first[of], t.second[of], t.y[of])
 
-    return Differences(known.n_components, len(t), part)
+    return Differences(pairs.n_components, len(t), part)
 
 
 def _of_lists(rows: Floats, y: Any, qid: Any, n: int, seed: int) -> Differences:
@@ -212,7 +212,7 @@ def _of_lists(rows: Floats, y: Any, qid: Any, n: int, seed: int) -> Differences:
     return Differences(rows.shape[1], len(plus), lambda at: rows[plus[at]] - rows[minus[at]])
 
 
-def _known(source: Source | None, owner: str) -> Source:
+def _require_source(source: Source | None, owner: str) -> Source:
     if source is None:
         raise UsageError(
             f"{owner} cannot learn from positions of pictures alone. Give the source of their phi, "

@@ -1,4 +1,4 @@
-"""Combiners that learn little: the best component alone, and all of them alike."""
+"""Baselines with next to no training: the best component alone, and all of them equally."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class BestSingle(LinearCombiner):
         pass
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, *, source: Source | None = None) -> Self:
-        """Choose on lists, or on triplets of pictures; give those that were kept for validation."""
-        given = lists(X, y, qid, source, "BestSingle")
-        columns = np.ascontiguousarray(given.rows.T)
-        self.scores_ = np.array([given.mean_avgp(column) for column in columns])
+        """Choose on lists, or on triplets of pictures; give those held out for validation."""
+        judged = lists(X, y, qid, source, "BestSingle")
+        columns = np.ascontiguousarray(judged.rows.T)
+        self.scores_ = np.array([judged.mean_avgp(column) for column in columns])
         if np.isnan(self.scores_).all():
             raise DataError("No list has a relevant picture to choose by. Give more lists.")
         self.best_ = int(np.argmax(self.scores_))
@@ -46,7 +46,7 @@ class BestSingle(LinearCombiner):
 
 
 class Uniform(LinearCombiner):
-    """All components alike: w = 1, which ranks as their mean does.
+    """All components equally: w = 1, which ranks as their mean does.
 
     Examples
     --------
@@ -58,6 +58,6 @@ class Uniform(LinearCombiner):
         pass
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, *, source: Source | None = None) -> Self:
-        """Look how many components there are."""
+        """Set a weight of 1 for each component."""
         self.w_ = np.ones(differences(X, None, None, source, "Uniform").n_components)
         return self

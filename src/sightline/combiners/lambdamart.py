@@ -1,10 +1,11 @@
-"""LambdaMART: boosted trees whose gradients know what a swap of two pictures would change.
+"""LambdaMART: boosted trees with gradients weighted by the NDCG change of a swap.
 
-    lambda_ij = |delta NDCG_ij| / (1 + exp(s_i - s_j))        leaf = sum lambda / sum of its slopes
+    lambda_ij = |delta NDCG_ij| / (1 + exp(s_i - s_j))        leaf = sum lambda / sum of its
+    derivatives
 
-(Wu, Burges, Svore and Gao, "Adapting boosting for information retrieval measures", 2010), as
-LightGBM has it, with the settings of the usual toolkit. Paper D's strongest batch rival, and the
-only one that is neither linear nor smooth. Needs the extra `baselines`.
+(Wu, Burges, Svore and Gao, "Adapting boosting for information retrieval measures", 2010), by
+LightGBM, with the parameters of RankLib. Paper D's strongest batch baseline, and the only one that
+is neither linear nor smooth. Needs the extra `baselines`.
 
 One thread and LightGBM's deterministic mode, so that the same seed gives the same trees.
 """
@@ -22,7 +23,7 @@ from sightline.combiners.examples import JudgedLists, Source, judging, lists
 from sightline.combiners.linear import Combiner, positive, whole_number
 from sightline.errors import DataError, MissingExtra
 
-# LightGBM takes no longer lists.
+# The longest list that LightGBM accepts.
 _LONGEST = 10_000
 _BLOCK = 1 << 18
 
@@ -37,7 +38,7 @@ class LambdaMART(Combiner):
     n_leaves : int, default=10
         Leaves of a tree.
     rate : float, default=0.1
-        What a tree's leaves are multiplied with.
+        Learning rate, the factor of a tree's leaves.
     n_thresholds : int, default=256
         Values of a component at which a tree may split.
     min_leaf : int, default=1
@@ -89,8 +90,8 @@ class LambdaMART(Combiner):
         """
         settings = self._settings()
         boosting = _lightgbm()
-        given = lists(X, y, qid, source, "LambdaMART")
-        data = self._data(boosting, given)
+        training = lists(X, y, qid, source, "LambdaMART")
+        data = self._data(boosting, training)
         judge = judging(validation, "LambdaMART")
         after: list[Any] = []
         sets: list[Any] = []
@@ -138,10 +139,10 @@ class LambdaMART(Combiner):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return fitted trees, with default parameters."""
-        made = cls()
-        made.booster_ = _lightgbm().Booster(model_str=arrays["trees"].tobytes().decode())
-        made.n_trees_ = int(made.booster_.num_trees())
-        return made
+        ranker = cls()
+        ranker.booster_ = _lightgbm().Booster(model_str=arrays["trees"].tobytes().decode())
+        ranker.n_trees_ = int(ranker.booster_.num_trees())
+        return ranker
 
     def _settings(self) -> dict[str, Any]:
         for name in ("n_trees", "min_leaf", "patience"):
@@ -164,19 +165,19 @@ class LambdaMART(Combiner):
             "verbosity": -1,
         }
 
-    def _data(self, boosting: Any, given: JudgedLists, reference: Any = None) -> Any:
-        grades = np.maximum(given.relevance, 0.0)
+    def _data(self, boosting: Any, judged: JudgedLists, reference: Any = None) -> Any:
+        grades = np.maximum(judged.relevance, 0.0)
         if (grades != np.floor(grades)).any():
             wrong = grades[grades != np.floor(grades)][0]
             raise DataError(f"LambdaMART needs relevance in whole numbers. Got {wrong:g}.")
-        sizes = np.diff(given.start)
+        sizes = np.diff(judged.start)
         if sizes.max() > _LONGEST:
             raise DataError(
                 f"LambdaMART takes lists of at most {_LONGEST:,} pictures. Got {sizes.max():,}. "
                 "Draw a sample of the pictures that are not relevant."
             )
         return boosting.Dataset(
-            given.rows, label=grades, group=sizes, reference=reference, free_raw_data=False
+            judged.rows, label=grades, group=sizes, reference=reference, free_raw_data=False
         )
 
     def _measure(self, judge: JudgedLists) -> Any:

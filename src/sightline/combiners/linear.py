@@ -16,14 +16,14 @@ from sightline.errors import DataError, ParameterError
 
 
 class Combiner(PersistentEstimator):
-    """What all combiners share: scores of phi, and the measure they are judged by."""
+    """The base of all combiners: scores of phi, and the mean AvgP of lists."""
 
     @abstractmethod
     def decision_function(self, phi: Any) -> Floats:
         """Return scores of shape (…,) for phi of shape (…, components)."""
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: sparse input is not taken."""
+        """Return scikit-learn's tags: sparse input is not taken."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
@@ -44,10 +44,10 @@ class Combiner(PersistentEstimator):
         return rows
 
     def _checked(self, scores: Any) -> Floats:
-        found = np.asarray(scores, dtype=np.float32)
-        if np.isnan(found).any():
+        checked = np.asarray(scores, dtype=np.float32)
+        if np.isnan(checked).any():
             raise DataError("phi holds numbers that are not finite, so pictures cannot be ranked.")
-        return found
+        return checked
 
 
 class LinearCombiner(Combiner):
@@ -75,13 +75,13 @@ class LinearCombiner(Combiner):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted combiner, with default parameters."""
-        made = cls()
-        made.w_ = arrays["w"]
-        return made
+        combiner = cls()
+        combiner.w_ = arrays["w"]
+        return combiner
 
 
 def whole_number(name: str, value: Any, owner: str, least: int = 1) -> int:
-    """Return a parameter that counts something."""
+    """Return a parameter that must be a whole number."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
     return int(value)

@@ -1,4 +1,4 @@
-"""What online combiners share: one pass over differences, and going on with what comes later."""
+"""The base of online combiners: one pass over differences, and incremental learning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sightline.contracts import Mapper
 from sightline.errors import DataError, UsageError
 from sightline.solvers.pa_step import N_OUTCOMES
 
-_KEPT = ("now", "late", "seen", "counts", "totals")
+_SAVED = ("now", "late", "seen", "counts", "totals")
 
 
 class OnlineCombiner(LinearCombiner):
@@ -27,13 +27,13 @@ class OnlineCombiner(LinearCombiner):
     w_ : ndarray of float64
         The weights that score, (components,), float64: the last ones, or the mean of all.
     n_seen_ : int
-        Differences learnt from, those that changed nothing too.
+        Differences learned from, those that changed nothing too.
     n_updates_, n_zero_, n_rejected_ : int
-        Those that changed the weights, that are all zero, and that are not finite.
+        Differences that changed the weights, that are all zero, and that are not finite.
     n_mistakes_ : int
-        Updates whose order was wrong when they came, or a tie.
+        Updates by a difference of which the order was wrong before, or a tie.
     loss_ : float
-        Sum over all differences of the hinge loss at the weights they met.
+        Sum over all differences of the hinge loss at the weights before each.
     """
 
     averaged: bool
@@ -41,7 +41,7 @@ class OnlineCombiner(LinearCombiner):
     shuffle: bool
     n_pairs: int
     random_state: int
-    # Arrays that a learner keeps besides, by attribute.
+    # Further arrays that a learner saves, by attribute.
     _more: ClassVar[tuple[str, ...]] = ()
     _where: Mapper | None = None
 
@@ -54,9 +54,9 @@ class OnlineCombiner(LinearCombiner):
         source: Source | None = None,
         compute: Mapper | None = None,
     ) -> Self:
-        """Learn anew, from differences, triplets or lists (see `sightline.combiners`).
+        """Learn from scratch, from differences, triplets or lists (see `sightline.combiners`).
 
-        `compute` is where shards learn, of learners that have any.
+        `compute` is where shards learn, where there are any.
         """
         self._check()
         examples = self._examples(X, y, qid, source)
@@ -72,7 +72,7 @@ class OnlineCombiner(LinearCombiner):
     def partial_fit(
         self, X: Any, y: Any = None, qid: Any = None, *, source: Source | None = None
     ) -> Self:
-        """Go on from the weights there are, with each difference once and in order.
+        """Continue from the current weights, with each difference once and in order.
 
         A first call starts from zero. Parts of a sequence give the same weights as the whole,
         but for rounding.
@@ -82,7 +82,7 @@ class OnlineCombiner(LinearCombiner):
         if not hasattr(self, "_now"):
             self._start(examples.n_components)
         if bool(len(self._late)) != bool(self.averaged):
-            raise UsageError("'averaged' changed since the first fit. Call fit to learn anew.")
+            raise UsageError("'averaged' changed since the first fit. Call fit to start over.")
         if examples.n_components != len(self._now):
             raise DataError(
                 f"Differences must have {len(self._now)} components, as before. "
@@ -93,9 +93,9 @@ class OnlineCombiner(LinearCombiner):
         return self._served()
 
     def start_from(self, w: Any) -> Self:
-        """Forget what was learnt and take weights from elsewhere, to go on from by `partial_fit`.
+        """Reset to given weights, from which `partial_fit` continues.
 
-        The mean of weights, where that is served, is theirs until something else is learnt.
+        With `averaged`, the mean of weights is these until the first `partial_fit`.
         """
         weights = np.array(w, dtype=np.float64)
         if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all():
@@ -106,18 +106,18 @@ class OnlineCombiner(LinearCombiner):
         return self._served()
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring and going on need."""
+        """Return all that scoring and further training need."""
         self._check_fitted()
-        return {name: getattr(self, f"_{name}") for name in (*_KEPT, *self._more)}
+        return {name: getattr(self, f"_{name}") for name in (*_SAVED, *self._more)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a combiner that scores the same and, with its parameters set, goes on the same."""
-        made = cls()
-        for name in (*_KEPT, *cls._more):
-            setattr(made, f"_{name}", np.array(arrays[name]))
-        made.averaged = bool(len(made._late))
-        return made._served()
+        """Return a combiner that scores and, given the same parameters, continues as saved."""
+        combiner = cls()
+        for name in (*_SAVED, *cls._more):
+            setattr(combiner, f"_{name}", np.array(arrays[name]))
+        combiner.averaged = bool(len(combiner._late))
+        return combiner._served()
 
     def _examples(self, X: Any, y: Any, qid: Any, source: Source | None) -> Differences:
         name = type(self).__name__
@@ -151,9 +151,9 @@ class OnlineCombiner(LinearCombiner):
         """Move the weights by each of some differences in turn."""
 
     def _served(self) -> Self:
-        seen = int(self._seen[0])
-        self.w_ = self._now - self._late / max(seen, 1) if len(self._late) else self._now.copy()
-        self.n_seen_ = seen
+        n_seen = int(self._seen[0])
+        self.w_ = self._now - self._late / max(n_seen, 1) if len(self._late) else self._now.copy()
+        self.n_seen_ = n_seen
         _, self.n_updates_, self.n_zero_, self.n_rejected_ = self._counts.tolist()
         self.loss_, self.n_mistakes_ = float(self._totals[0]), int(self._totals[1])
         return self

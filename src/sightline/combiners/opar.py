@@ -1,7 +1,8 @@
 """OPR, OPAR-I, OPAR-II and OGDR: similarities combined by weights that learn one triplet at a time.
 
 Wan, Wu, Hoi, Zhao, Gao, Wang, Zhang and Li, "Online learning to rank for content-based image
-retrieval", IJCAI 2015. Of a query q and two pictures, y says which is more alike (1: the first),
+retrieval", IJCAI 2015. Of a query q and two pictures, y is 1 if the first is more similar to q,
+else -1,
 
     x = y (phi(q, p1) - phi(q, p2)),        l(w) = max(0, 1 - w.x)
 
@@ -31,7 +32,7 @@ from sightline.solvers.pa_step import check_aggressiveness
 
 
 class FirstOrder(OnlineCombiner):
-    """A learner whose every step goes along the difference it has met.
+    """A learner whose steps go along the current difference.
 
     Parameters
     ----------
@@ -40,15 +41,15 @@ class FirstOrder(OnlineCombiner):
     n_epochs : int, default=1
         How often `fit` goes over its differences.
     shuffle : bool, default=False
-        Take them in a random order, another one each time, instead of as they come.
+        Take them in a new random order each time, instead of as given.
     n_pairs : int, default=200000
         How many pairs to draw where lists are given.
     random_state : int, default=0
         Seed of these draws; the same number gives the same weights, byte for byte.
     shards, mix, mix_every : int or {"add", "mean"}
-        Parts of the differences that learn side by side, 1 for none; take the "mean" or "add" what
-        they change (`solvers.mixing`); differences of a round. Every one of them moves all weights,
-        so that shards mend the same mistake, and adding overshoots.
+        Parts of the differences that learn in parallel, 1 for none; take the "mean" or "add" what
+        they change (`solvers.mixing`); differences of a round. Every difference moves all weights,
+        so that shards correct the same mistake, and adding overshoots.
     """
 
     _rule: ClassVar[int]
@@ -76,7 +77,7 @@ class FirstOrder(OnlineCombiner):
 
     @property
     def _length(self) -> float:
-        """What the kernel takes for C."""
+        """The C of the kernel."""
         return 1.0
 
     def _check(self) -> None:
@@ -99,7 +100,7 @@ class FirstOrder(OnlineCombiner):
 
 
 class OPR(FirstOrder):
-    """Online perceptron ranking: weights move by x where it is ordered wrongly, or not at all.
+    """Online perceptron ranking: weights move by x where the order is wrong.
 
     Parameters
     ----------

@@ -5,10 +5,10 @@
 over all pairs of a list with different relevance (Burges, Shaked, Renshaw, Lazier, Deeds, Hamilton
 and Hullender, "Learning to rank using gradient descent", 2005). Gradient steps are taken list by
 list: with lambda_p the sum over p's pairs of +-1 / (1 + exp(s+ - s-)), one pass backwards serves
-all pairs of a list. Paper D's batch rival; settings as in the usual toolkit.
+all pairs of a list. Paper D's batch baseline; parameters as in RankLib.
 
-Departures: the output is linear, not squashed once more, which would not change an order. The paper
-does not say how weights start; here they are uniform within 1 / sqrt(inputs).
+Departures: the output is linear, without another sigmoid, which would not change an order. The
+paper leaves the initial weights open; here they are uniform within 1 / sqrt(inputs).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RankNet(Combiner):
     n_epochs : int, default=100
         Passes over all lists.
     rate : float, default=5e-05
-        Length of a step.
+        Learning rate.
     random_state : int, default=0
         Seed of the first weights and of the order of lists.
 
@@ -84,17 +84,17 @@ class RankNet(Combiner):
         for name in ("n_hidden", "n_epochs"):
             whole_number(name, getattr(self, name), "RankNet")
         rate = positive("rate", self.rate, "RankNet")
-        given = lists(X, y, qid, source, "RankNet")
+        training = lists(X, y, qid, source, "RankNet")
         judge = judging(validation, "RankNet")
         random = np.random.default_rng(self.random_state)
-        layers = self._first(given.rows.shape[1], random)
+        layers = self._first(training.rows.shape[1], random)
         self.history_: list[float] = []
         self.layers_, best = layers, -np.inf
         for _ in range(self.n_epochs):
-            for i in random.permutation(len(given)):
-                part = slice(given.start[i], given.start[i + 1])
-                slopes = gradient(layers, given.rows[part], given.relevance[part])
-                layers = _moved(layers, slopes, rate)
+            for i in random.permutation(len(training)):
+                part = slice(training.start[i], training.start[i + 1])
+                gradients = gradient(layers, training.rows[part], training.relevance[part])
+                layers = _moved(layers, gradients, rate)
             if judge is None:
                 self.layers_ = layers
                 continue
@@ -102,9 +102,7 @@ class RankNet(Combiner):
             if self.history_[-1] > best:
                 best, self.layers_ = self.history_[-1], layers
         if not all(np.isfinite(part).all() for part in self.layers_):
-            raise DataError(
-                f"RankNet's weights grew without bound. Take a smaller rate than {rate:g}."
-            )
+            raise DataError(f"RankNet's weights grew without bound. Use a rate below {rate:g}.")
         return self
 
     @property
@@ -130,9 +128,9 @@ class RankNet(Combiner):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted network, with default parameters."""
-        made = cls()
-        made.layers_ = (arrays["A"], arrays["b"], arrays["v"], arrays["c"])
-        return made
+        net = cls()
+        net.layers_ = (arrays["A"], arrays["b"], arrays["v"], arrays["c"])
+        return net
 
     def _first(self, n: int, random: np.random.Generator) -> Layers:
         h, inner, outer = self.n_hidden, n**-0.5, self.n_hidden**-0.5
@@ -148,7 +146,7 @@ def loss(layers: Layers, rows: NDArray[Any], relevance: Doubles) -> float:
 
 
 def gradient(layers: Layers, rows: NDArray[Any], relevance: Doubles) -> Layers:
-    """Return the slopes of `loss` in all weights, by one pass forwards and one backwards."""
+    """Return the gradients of `loss` by all weights, by one pass forwards and one backwards."""
     A, b, v, _ = layers
     X = rows.astype(np.float64)
     hidden = _sigmoid(X @ A.T + b)
@@ -171,5 +169,5 @@ def _scores(layers: Layers, rows: NDArray[Any]) -> Doubles:
 
 
 def _sigmoid(x: Doubles) -> Doubles:
-    # By the tangent, which neither side overflows.
+    # By tanh, which overflows on neither side.
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))

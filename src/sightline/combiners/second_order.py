@@ -1,9 +1,9 @@
-"""AROW and SCW: online weights that know how sure they are of each component.
+"""AROW and SCW: online weights with an estimate of their uncertainty.
 
-Components of phi are many measures of the same descriptors, so they say much the same. A learner of
-the first order moves along x whatever it has seen; these move further along what is still unsure,
-with a covariance S of all components or its diagonal alone (`solvers.second_order` has the steps).
-Paper D names them as a way to go on from its own learners.
+Components of phi are many measures of the same descriptors, so they are highly correlated. A
+first-order learner moves along x whatever came before; these move further along directions that are
+still uncertain, with a covariance S of all components or its diagonal alone (`solvers.second_order`
+has the steps). Paper D names them as an extension of its own learners.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SecondOrder(OnlineCombiner):
 
     @property
     def covariance_(self) -> Doubles:
-        """How unsure the weights are."""
+        """The uncertainty of the weights."""
         self._check_fitted()
         return self._covariance
 
@@ -62,7 +62,7 @@ class AROW(SecondOrder):
     Parameters
     ----------
     r : float, default=1.0
-        Greater than 0; a larger one moves less and forgets its doubts more slowly.
+        Greater than 0; a larger one takes smaller steps and reduces the covariance more slowly.
     full : bool, default=True
         Keep the whole covariance, which costs (components)^2 for each step, or its diagonal.
     averaged : bool, default=False

@@ -1,7 +1,7 @@
-"""Online combiners in shards: each round's differences are dealt out, and weights mixed after it.
+"""Online combiners in shards, which divide each round's differences; weights are mixed after it.
 
-`solvers.mixing` says how. A learner's state is its weights now, what averaging needs, how many
-differences were seen and what became of them; a round takes it from one mixed state to the next.
+`solvers.mixing` has the method. A learner's state is its weights, the sums for averaging, how many
+differences were processed and their outcomes; a round maps one mixed state to the next.
 """
 
 from __future__ import annotations
@@ -46,32 +46,44 @@ class Rounds:
         self._compute: Mapper = SerialMapper() if compute is None else compute
 
     def learn(
-        self, now: Doubles, late: Doubles, seen: int, rows: Floats, counts: Any, totals: Doubles
+        self,
+        now: Doubles,
+        late: Doubles,
+        processed: int,
+        rows: Floats,
+        counts: Any,
+        totals: Doubles,
     ) -> None:
         """Learn from differences in turn, as the kernel does with one shard."""
         for begin in range(0, len(rows), self._every):
             part = rows[begin : begin + self._every]
-            self._round(now, late, seen + begin, part, counts, totals)
+            self._round(now, late, processed + begin, part, counts, totals)
 
     def _round(
-        self, now: Doubles, late: Doubles, seen: int, rows: Floats, counts: Any, totals: Doubles
+        self,
+        now: Doubles,
+        late: Doubles,
+        processed: int,
+        rows: Floats,
+        counts: Any,
+        totals: Doubles,
     ) -> None:
-        mine = [shard(len(rows), self._shards, s) for s in range(self._shards)]
-        dealt = [rows[m] for m in mine if len(m)]
+        members = [shard(len(rows), self._shards, s) for s in range(self._shards)]
+        parts_of_rows = [rows[m] for m in members if len(m)]
         parts = (
             Part({**self._settings, "averaged": bool(len(late))}, {"rows": d, "w": now})
-            for d in dealt
+            for d in parts_of_rows
         )
-        found = [done.arrays for done in self._compute.map(learn_shard, parts)]
-        sizes = [len(d) for d in dealt]
+        results = [done.arrays for done in self._compute.map(learn_shard, parts)]
+        sizes = [len(d) for d in parts_of_rows]
         if len(late):
-            # `late` is such that the mean of all weights so far is now - late / seen.
-            means = [a["w"] - a["late"] / n for a, n in zip(found, sizes, strict=True)]
-            total = seen * now - late + len(rows) * mixed(now, means, sizes, self._mix)
-        now[:] = mixed(now, [a["w"] for a in found], sizes, self._mix)
+            # `late` is such that the mean of all weights so far is now - late / processed.
+            means = [a["w"] - a["late"] / n for a, n in zip(results, sizes, strict=True)]
+            total = processed * now - late + len(rows) * mixed(now, means, sizes, self._mix)
+        now[:] = mixed(now, [a["w"] for a in results], sizes, self._mix)
         if len(late):
-            late[:] = (seen + len(rows)) * now - total
-        for a in found:
+            late[:] = (processed + len(rows)) * now - total
+        for a in results:
             counts += a["counts"]
             totals += a["totals"]
 

@@ -27,9 +27,9 @@ WITHHELD = 400
 
 @dataclass(frozen=True, slots=True)
 class DemoCollection:
-    """Where the demo collection lies: a folder of pictures and tables of words beside it.
+    """Paths of the demo collection: a folder of pictures, and tables of words beside it.
 
-    `words` has the words of the pictures to learn from, `withheld` those of the others.
+    `words` has the words of the pictures to train on, `withheld` those of the others.
     """
 
     pictures: Path
@@ -40,22 +40,22 @@ class DemoCollection:
 
 
 def build_demo(folder: Path, withhold: int = 0) -> DemoCollection:
-    """Copy the demo pictures below `folder` and write their words; what is there is kept.
+    """Copy the demo pictures below `folder` and write their words; existing pictures are kept.
 
-    The words of `withhold` pictures, the same ones every time, go into a table of their own.
+    The words of `withhold` pictures, the same every time, are written to a separate table.
     """
     pictures = folder / "emoji"
     words, withheld = folder / "words.csv", folder / "withheld.csv"
     entries = _entries()
     if len(entries) != PICTURES:
-        raise DataError(f"The demo packages gave {len(entries)} pictures, not {PICTURES}.")
+        raise DataError(f"The demo packages have {len(entries)} pictures, not {PICTURES}.")
     pictures.mkdir(parents=True, exist_ok=True)
     rows = []
-    for name, source, said in entries:
+    for name, source, labels in entries:
         target = pictures / f"{name}.png"
         if not target.exists():
             shutil.copyfile(source, target)
-        rows.append([target.name, "; ".join(said)])
+        rows.append([target.name, "; ".join(labels)])
     hidden = withheld_rows(len(rows), withhold, seed=0)
     _write_table(words, [r for i, r in enumerate(rows) if i not in hidden])
     _write_table(withheld, [r for i, r in enumerate(rows) if i in hidden])
@@ -75,7 +75,7 @@ def _write_table(path: Path, rows: list[list[str]]) -> None:
     text = io.StringIO()
     csv.writer(text).writerows([["path", "words"], *rows])
     data = text.getvalue().encode()
-    # A table that has not changed keeps its time, so that the next index need not look at it.
+    # An unchanged table keeps its modification time, so that the next index need not read it.
     if not path.exists() or path.read_bytes() != data:
         path.write_bytes(data)
 
@@ -95,16 +95,16 @@ def _entries() -> list[tuple[str, Path, list[str]]]:
             path = get_emoji_path(entry["emoji"])
         except (ValueError, TypeError):
             continue  # Newer than the pictures.
-        _, said = entries.setdefault(path, (f"{_plain(name)}_{path.stem}", {}))
-        said.update(dict.fromkeys(a.replace("_", " ") for a in sorted(entry["aliases"])))
-    kept = [(n, p, list(s)) for p, (n, s) in entries.items() if _enough(s)]
-    return sorted(kept)
+        _, labels = entries.setdefault(path, (f"{_plain(name)}_{path.stem}", {}))
+        labels.update(dict.fromkeys(a.replace("_", " ") for a in sorted(entry["aliases"])))
+    usable = [(n, p, list(s)) for p, (n, s) in entries.items() if _has_enough_words(s)]
+    return sorted(usable)
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^\w-]+", "_", name, flags=re.ASCII).strip("_") or "emoji"
 
 
-def _enough(said: dict[str, None]) -> bool:
-    words = {w for s in said for w in re.split(r"[^a-z0-9]+", s.lower()) if len(w) >= 3}
+def _has_enough_words(labels: dict[str, None]) -> bool:
+    words = {w for s in labels for w in re.split(r"[^a-z0-9]+", s.lower()) if len(w) >= 3}
     return len(words) >= 3

@@ -1,7 +1,7 @@
-"""Click logs of any format that is known, skipped apart by what their records hold.
+"""Reads click logs; the format is recognised by the fields of the records.
 
-Several files are read as one log: queries may lie in one and events in another. Reading takes the
-memory of the lists alone, and nothing in a record can end it.
+Several files are read as one log: queries may be in one and events in another. Only impressions are
+held in memory, and no record can end the reading.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sightline.errors import DataError
 from sightline.exchange import metarank, ubi
-from sightline.exchange.impressions import Impression, Joining, LogPlace, SkippedEvents
+from sightline.exchange.impressions import Impression, LogJoiner, LogPlace, SkippedEvents
 from sightline.exchange.json_records import Advance, Record, read_records
 
 _FORMATS = (ubi, metarank)
@@ -25,7 +25,7 @@ _EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class ClickLog:
-    """What was read of a log; `formats` names the format of each file, "" if it has none."""
+    """The content of a log; `formats` names the format of each file, "" if it has none."""
 
     impressions: tuple[Impression, ...]
     skipped: SkippedEvents
@@ -42,29 +42,29 @@ def read_clicks(paths: Sequence[str], advance: Advance = lambda n: None) -> Clic
     paths : sequence of str
         The files.
     advance : callable, optional
-        Is called with the number of bytes read.
+        Called with the number of bytes read.
 
     Raises
     ------
     DataError
-        A file cannot be opened, none holds a record of a known format, or the log says nothing of
-        what was shown or nothing of what was clicked.
+        A file cannot be opened, none has a record of a known format, or the log has no rankings or
+        no clicks.
     """
     skipped = SkippedEvents(paths)
-    joining = Joining(skipped)
+    joiner = LogJoiner(skipped)
     formats, n = [], 0
     for i, path in enumerate(paths):
         name = ""
         for record in _records(path, i, skipped, advance):
-            name = _take(record, joining, LogPlace(i, record.line)) or name
+            name = _add_record(record, joiner, LogPlace(i, record.line)) or name
             n += 1
         formats.append(name)
     if not any(formats):
         first = skipped.named[0] if skipped.named else "there is no record in it"
         raise DataError(f"This is no click log: {first}. {_EXPECTED}")
-    impressions = tuple(joining.joined())
-    _check_complete(impressions, joining, skipped)
-    return ClickLog(impressions, skipped, tuple(formats), n, joining.n_clicks)
+    impressions = tuple(joiner.impressions())
+    _check_complete(impressions, joiner, skipped)
+    return ClickLog(impressions, skipped, tuple(formats), n, joiner.n_clicks)
 
 
 def _records(path: str, file: int, skipped: SkippedEvents, advance: Advance) -> Iterator[Record]:
@@ -74,26 +74,26 @@ def _records(path: str, file: int, skipped: SkippedEvents, advance: Advance) -> 
     return read_records(path, problem, advance)
 
 
-def _take(record: Record, joining: Joining, place: LogPlace) -> str:
+def _add_record(record: Record, joiner: LogJoiner, place: LogPlace) -> str:
     body = ubi.inner(record.body)
     for form in _FORMATS:
         if form.recognises(body):
-            form.take(body, joining, place)
+            form.add_record(body, joiner, place)
             return str(form.NAME)
     if not ubi.is_bulk_line(body):
         what = f"neither UBI nor Metarank: its names are {', '.join(map(repr, list(body)[:6]))}"
-        joining.skipped.skip("record of no known kind", place, what)
+        joiner.skipped.skip("record of no known kind", place, what)
     return ""
 
 
 def _check_complete(
-    impressions: Sequence[Impression], joining: Joining, skipped: SkippedEvents
+    impressions: Sequence[Impression], joiner: LogJoiner, skipped: SkippedEvents
 ) -> None:
     """Raise if a log has no lists of hits, or no clicks."""
     if not impressions:
         lost = "; ".join(f"{n} times: {what}" for what, n in skipped.counts.most_common(3))
         raise DataError(
-            f"The log has {joining.n_clicks} clicks and no list of what was shown for a query"
+            f"The log has {joiner.n_clicks} clicks and no list of what was shown for a query"
             + (f" ({lost})" if lost else "")
             + ". Clicks alone cannot be learned from: they do not say which hits were not clicked, "
             "nor their ranks. Export what was shown too: UBI queries with query_response_hit_ids "

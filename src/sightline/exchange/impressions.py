@@ -1,8 +1,8 @@
-"""Lists that were shown and what was clicked in them, joined from a log's records.
+"""Impressions and their clicks, joined from the records of a log.
 
-Records of one list may come in any order and in several files: what was asked for, what was shown
-where, and what was clicked. A click alone teaches nothing: it says neither what it was preferred
-to, nor how likely the others were looked at.
+The query, the ranking and the clicks of an impression may come in any order and in several files. A
+click alone cannot be learned from: it says neither what it was preferred to, nor how likely the
+other pictures were examined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sightline.errors import DataError
 from sightline.records import shown as shown_path
 
-# Actions that say of a picture that it was wanted; all others are counted by name and left out.
+# Actions that count as clicks; all others are counted by name and left out.
 CLICKS = frozenset(
     ("click", "click_through", "clickthrough", "watch", "download", "like", "add_to_cart",
      "purchase")
@@ -31,22 +31,22 @@ _NAMED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Impression:
-    """A list of pictures that somebody was shown for a query.
+    """A ranking of pictures that was shown for a query, and its clicks.
 
     Attributes
     ----------
     query : str
-        What was asked for, as it was typed.
+        The query, as it was typed.
     shown : tuple of str
         Names of the pictures, by rank.
     ranks : tuple of int
-        Where each was shown, from 1 on.
+        The rank of each, from 1 on.
     clicked : tuple of str
-        Names of those that were clicked, in the order of the list.
+        Names of the clicked pictures, in the order of the list.
     key : str
-        The same for the same list in any copy of the log.
+        The same for the same impression in any copy of the log.
     file : int
-        Place of the file that has the list among those that were read.
+        Index of the file that has the impression.
     """
 
     query: str
@@ -58,7 +58,7 @@ class Impression:
 
 
 class LogPlace(NamedTuple):
-    """Where a record stands."""
+    """The file and line of a record."""
 
     file: int
     line: int
@@ -66,14 +66,14 @@ class LogPlace(NamedTuple):
 
 @dataclass(slots=True)
 class SkippedEvents:
-    """What could not be used, and why: counts of all, and the first thousand by line."""
+    """Records that could not be used: counts by reason, and the first thousand by line."""
 
     files: Sequence[str]
     counts: Counter[str] = field(default_factory=Counter)
     named: list[str] = field(default_factory=list)
 
     def skip(self, reason: str, place: LogPlace | None = None, detail: str = "") -> None:
-        """Count something left out for a reason, and name where it stands."""
+        """Count a skipped record by its reason, and note its file and line."""
         self.counts[reason] += 1
         if place is not None and len(self.named) < _NAMED:
             name = shown_path(os.path.basename(os.fsencode(self.files[place.file])))
@@ -81,11 +81,11 @@ class SkippedEvents:
 
 
 @dataclass(slots=True)
-class _List:
-    """What is known of a list.
+class _PartialImpression:
+    """The records of an impression so far.
 
-    `names` stood at `ranks` as the query has it; `at` are places that impression events tell, one
-    picture each.
+    `names` were shown at `ranks` according to the query; `at` has the picture at each rank
+    according to impression events.
     """
 
     place: LogPlace
@@ -95,15 +95,15 @@ class _List:
     at: dict[int, str] = field(default_factory=dict)
 
 
-class Joining:
-    """Joins records, in any order, to lists with their clicks."""
+class LogJoiner:
+    """Joins records, in any order, to impressions with their clicks."""
 
     def __init__(self, skipped: SkippedEvents) -> None:
         self.skipped = skipped
         self.n_clicks = 0
-        self._lists: dict[tuple[str, str], _List] = {}
+        self._lists: dict[tuple[str, str], _PartialImpression] = {}
         self._clicks: dict[tuple[str, str], dict[str, int | None]] = {}
-        # Most names occur in many lists; each is stored once.
+        # Most names occur in many impressions; each is stored once.
         self._names: dict[str, str] = {}
         self._places = 0
 
@@ -130,9 +130,13 @@ class Joining:
             self.skipped.skip("picture twice in a list", place)
         self._count(len(first))
         at = listed.at if listed is not None else {}
-        self._lists[form, key] = _List(place, query, tuple(first), tuple(first.values()), at)
+        self._lists[form, key] = _PartialImpression(
+            place, query, tuple(first), tuple(first.values()), at
+        )
 
-    def saw(self, form: str, key: str, name: object, rank: object, place: LogPlace) -> None:
+    def add_impression(
+        self, form: str, key: str, name: object, rank: object, place: LogPlace
+    ) -> None:
         """Add that one picture was shown, and its rank."""
         picture = self._name(name)
         if not picture:
@@ -143,14 +147,14 @@ class Joining:
                 f"a place must be a whole number from 1 on. Got {rank!r:.40}",
             )  # fmt: skip
         else:
-            at = self._lists.setdefault((form, key), _List(place)).at
+            at = self._lists.setdefault((form, key), _PartialImpression(place)).at
             if at.setdefault(rank, picture) != picture:
                 self.skipped.skip(
                     "place taken twice", place, f"place {rank} of {key!r:.60} has a picture already"
                 )
             self._count(1)
 
-    def clicked(
+    def add_click(
         self, form: str, key: str, name: object, place: LogPlace, rank: object = None
     ) -> None:
         """Add a click; `rank` is the picture's rank, if the record has it."""
@@ -166,20 +170,22 @@ class Joining:
         self.n_clicks += 1
         self._count(1)
 
-    def joined(self) -> Iterator[Impression]:
-        """Yield the lists, in the order of their first records."""
-        for key, of in self._lists.items():
+    def impressions(self) -> Iterator[Impression]:
+        """Yield the impressions, in the order of their first records."""
+        for key, partial in self._lists.items():
             clicks = self._clicks.pop(key, {})
-            if of.query is None:
-                self.skipped.skip("list without a query", of.place)
+            if partial.query is None:
+                self.skipped.skip("list without a query", partial.place)
                 continue
-            ranks, names = _ranked(of, self.skipped)
+            ranks, names = _ranked(partial, self.skipped)
             if not names:
-                self.skipped.skip("list of nothing", of.place)
+                self.skipped.skip("list of nothing", partial.place)
                 continue
             self._not_shown(clicks, ranks, names)
             clicked = tuple(n for n in names if n in clicks)
-            yield Impression(of.query, names, ranks, clicked, _key(key, of), of.place.file)
+            yield Impression(
+                partial.query, names, ranks, clicked, _key(key, partial), partial.place.file
+            )
         for clicks in self._clicks.values():
             self.skipped.counts["click without a list"] += len(clicks)
 
@@ -191,7 +197,7 @@ class Joining:
             if name not in at:
                 self.skipped.skip("click on what was not shown")
             elif rank is not None and rank != at[name]:
-                # The list is believed: the same program wrote all of it at once.
+                # The list is more reliable: the same program wrote all of it at once.
                 self.skipped.skip("click that was counted at another place than the list has it")
 
     def _name(self, name: object) -> str:
@@ -211,27 +217,29 @@ class Joining:
             )
 
 
-def _ranked(of: _List, skipped: SkippedEvents) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return what was shown where: by impression events where there are any, else by the list."""
-    if not of.at:
-        return of.ranks, of.names
+def _ranked(
+    partial: _PartialImpression, skipped: SkippedEvents
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return ranks and names: of impression events if there are any, else of the query."""
+    if not partial.at:
+        return partial.ranks, partial.names
     first: dict[str, int] = {}
-    for rank in sorted(of.at):
-        if first.setdefault(of.at[rank], rank) != rank:
-            skipped.skip("picture twice in a list", of.place)
+    for rank in sorted(partial.at):
+        if first.setdefault(partial.at[rank], rank) != rank:
+            skipped.skip("picture twice in a list", partial.place)
     return tuple(first.values()), tuple(first)
 
 
-def _key(key: tuple[str, str], of: _List) -> str:
-    parts = of.names or tuple(f"{k}:{n}" for k, n in sorted(of.at.items()))
-    return list_key(*key, of.query or "", parts)
+def _key(key: tuple[str, str], partial: _PartialImpression) -> str:
+    parts = partial.names or tuple(f"{k}:{n}" for k, n in sorted(partial.at.items()))
+    return list_key(*key, partial.query or "", parts)
 
 
 def list_key(form: str, key: str, query: str, names: Sequence[str]) -> str:
-    """Return what is the same for the same list in any copy of a log.
+    """Return a key that is the same for the same impression in any copy of a log.
 
-    Its own name is not enough, since other logs may use the same numbers: what was asked and shown
-    is part of it.
+    The key in the log is not enough, since other logs may use the same numbers: query and ranking
+    are part of it.
     """
     text = "\0".join([form, key, query, *names]).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:32]

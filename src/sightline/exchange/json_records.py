@@ -1,8 +1,8 @@
-"""JSON records from outside, one at a time: a file of lines, or one array of any length.
+"""Reads JSON records of other programs one at a time: JSON Lines, or one array of any length.
 
-What cannot be read is named by its line and counted, and never ends the reading of lines; in an
-array nobody can tell where the next record begins, so reading ends there. No more than one record
-of limited size is held at a time.
+A record that cannot be parsed is reported with its line number and skipped. In an array nobody can
+tell where the next record begins, so reading stops there. Only one record of limited size is in
+memory at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_RECORD = 1 << 20
 _PORTION = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
-# What bytes that are no UTF-8 are decoded to; escapes of JSON are not decoded yet.
+# Bytes that are not UTF-8 are decoded to these; escapes of JSON are not decoded yet.
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 _TOO_LONG = "a record of more than {:,} characters"
 
@@ -46,21 +46,21 @@ def read_records(path: str, problem: Problem, advance: Advance) -> Iterator[Reco
     path : str
         The file.
     problem : callable
-        Told the line of what cannot be read, and why not.
+        Called with the line of a record that cannot be read, and the reason.
     advance : callable
-        Told how many bytes were read.
+        Called with the number of bytes read.
 
     Raises
     ------
     DataError
-        There is no such file, or it is none that could be read.
+        There is no such file, or it is not a text file of limited size.
     """
     _check(path)
     try:
         with open(path, "rb") as file:
             head = file.read(_PORTION)
             file.seek(0)
-            _refuse_packed(path, head)
+            _check_text(path, head)
             text = head.removeprefix(_BOM).lstrip()
             read = _of_array if text.startswith(b"[") else _of_lines
             yield from read(file, problem, advance)
@@ -88,13 +88,15 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _refuse_packed(path: str, head: bytes) -> None:
+def _check_text(path: str, head: bytes) -> None:
     if head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
-        raise DataError(f"{_name(path)} is packed. Unpack it first, for example with gunzip.")
+        raise DataError(
+            f"{_name(path)} is compressed. Decompress it first, for example with gunzip."
+        )
     if b"\0" in head:
         raise DataError(
-            f"{_name(path)} is not text: it holds zero bytes. Expected JSON in UTF-8, a record a "
-            "line or one array."
+            f"{_name(path)} is not text: it contains zero bytes. Expected JSON in UTF-8, one "
+            "record a line or one array."
         )
 
 
@@ -102,7 +104,7 @@ def _name(path: str) -> str:
     return shown(os.fsencode(path))
 
 
-# -- a record a line ---------------------------------------------------------------------------
+# -- one record a line -------------------------------------------------------------------------
 
 
 def _of_lines(file: BinaryIO, problem: Problem, advance: Advance) -> Iterator[Record]:
@@ -149,20 +151,20 @@ def _of_array(file: BinaryIO, problem: Problem, advance: Advance) -> Iterator[Re
     text.expect("[")
     decode = json.JSONDecoder().raw_decode
     while True:
-        begins = text.peek()
-        if begins in ("]", ""):
-            if not begins:
+        first = text.peek()
+        if first in ("]", ""):
+            if not first:
                 problem(text.line, "the array is never closed; the file may be cut off")
             return
-        found = text.decoded(decode)
-        if isinstance(found, str):
-            problem(text.line, f"not JSON ({found}); what follows in the array is not read")
+        value = text.decoded(decode)
+        if isinstance(value, str):
+            problem(text.line, f"not JSON ({value}); the rest of the array is not read")
             return
-        line, body, length, wrong = found
+        line, body, length, invalid = value
         if length > MAX_RECORD:
             problem(line, _TOO_LONG.format(MAX_RECORD))
-        elif wrong:
-            problem(line, f"not UTF-8 (byte 0x{wrong:02x})")
+        elif invalid:
+            problem(line, f"not UTF-8 (byte 0x{invalid:02x})")
         elif isinstance(body, dict):
             yield Record(line, body)
         else:
@@ -172,7 +174,7 @@ def _of_array(file: BinaryIO, problem: Problem, advance: Advance) -> Iterator[Re
 
 
 class _Text:
-    """Text of a file of which only what is not used yet is held; counts lines."""
+    """Decodes a file piece by piece, holds what is not consumed yet, and counts lines."""
 
     def __init__(self, file: BinaryIO, advance: Advance) -> None:
         self._file, self._advance = file, advance
@@ -181,7 +183,7 @@ class _Text:
         self.line = 1
 
     def peek(self) -> str:
-        """Return the next character that is no space; "" at the end."""
+        """Return the next character that is not white space; "" at the end."""
         while True:
             while self._at < len(self._held):
                 c = self._held[self._at]
@@ -192,22 +194,22 @@ class _Text:
                 return ""
 
     def expect(self, c: str) -> None:
-        """Go on past a character that `peek` has seen."""
+        """Consume a character if it is the next one."""
         if self.peek() == c:
             self._take(1)
 
     def decoded(
         self, decode: Callable[[str, int], tuple[object, int]]
     ) -> tuple[int, object, int, int] | str:
-        """Return line, value and length of what comes next, or what is wrong with it.
+        """Return line, value and length of the next value, or why it cannot be parsed.
 
-        The last number is its first byte that is no UTF-8, 0 if there is none.
+        The last number is its first byte that is not UTF-8, 0 if there is none.
         """
         while True:
             try:
                 body, end = decode(self._held, self._at)
             except (ValueError, RecursionError) as error:
-                # It may only not have been read to its end.
+                # The value may continue beyond what has been read.
                 held = len(self._held) - self._at
                 if held > MAX_RECORD:
                     return _TOO_LONG.format(MAX_RECORD)
@@ -215,17 +217,17 @@ class _Text:
                     return _short(error)
                 continue
             line, length = self.line, end - self._at
-            found = _NO_TEXT.search(self._held, self._at, end)
-            wrong = ord(found[0]) - 0xDC00 if found else 0
+            bad_byte = _NO_TEXT.search(self._held, self._at, end)
+            invalid = ord(bad_byte[0]) - 0xDC00 if bad_byte else 0
             self._take(length)
-            return line, body, length, wrong
+            return line, body, length, invalid
 
     def _take(self, n: int) -> None:
         self.line += self._held.count("\n", self._at, self._at + n)
         self._at += n
 
     def _more(self, n: int = _PORTION) -> bool:
-        """Read on; say whether there was anything."""
+        """Read more of the file; return whether there was more."""
         portion = self._file.read(n)
         self._advance(len(portion))
         if not portion and not self._rest:
@@ -240,7 +242,7 @@ class _Text:
 
 
 def _whole(raw: bytes) -> int:
-    """Return where the last whole character of UTF-8 ends.
+    """Return the length of UTF-8 bytes without a character that is cut off at their end.
 
     >>> _whole("aé".encode()), _whole("aé".encode()[:-1])
     (3, 1)

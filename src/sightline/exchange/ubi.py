@@ -1,27 +1,27 @@
-"""User Behavior Insights, as OpenSearch and Solr write it: queries, and events that follow them.
+"""User Behavior Insights, as OpenSearch and Solr write it: queries, and events that refer to them.
 
 After the JSON schemas of version 1.3.0 (https://github.com/o19s/ubi, Apache-2.0); 1.0 to 1.2 have
-the same names for what is read here:
+the same names for the fields read here:
 
-    query   query_id, user_query, query_response_hit_ids (what was shown, first to last)
+    query   query_id, user_query, query_response_hit_ids (the ranking that was shown)
     event   query_id, action_name, event_attributes.object.object_id,
-            event_attributes.position.ordinal (from 1 on)
+            event_attributes.position.ordinal (the rank, from 1 on)
 
-Events named `impression` say which picture was shown where; where a query has some, they tell what
-was shown, else its hits do. Records may stand in the `_source` of an exported index; lines that
-only name an index, as bulk files have them, are passed over.
+Events named `impression` give the rank of one picture. A query that has any takes its ranking from
+them, otherwise from its hits. Records may be in the `_source` of documents of an exported index;
+lines that only name an index, as bulk files have them, are skipped.
 """
 
 from __future__ import annotations
 
-from sightline.exchange.impressions import CLICKS, Joining, LogPlace
+from sightline.exchange.impressions import CLICKS, LogJoiner, LogPlace
 
 NAME = "UBI"
 _BULK = frozenset(("index", "create"))
 
 
 def is_bulk_line(body: dict[str, object]) -> bool:
-    """Say whether a record only tells where the next one goes.
+    """Return whether a record only names the index of the next one.
 
     >>> is_bulk_line({"index": {"_index": "ubi_events"}})
     True
@@ -30,13 +30,13 @@ def is_bulk_line(body: dict[str, object]) -> bool:
 
 
 def inner(body: dict[str, object]) -> dict[str, object]:
-    """Return the record that an exported document holds."""
+    """Return the record in an exported document."""
     source = body.get("_source")
     return source if isinstance(source, dict) else body
 
 
 def recognises(body: dict[str, object]) -> bool:
-    """Say whether a record is a query or an event.
+    """Return whether a record is a query or an event.
 
     >>> recognises({"query_id": "1", "user_query": "sea"}), recognises({"event": "ranking"})
     (True, False)
@@ -44,50 +44,50 @@ def recognises(body: dict[str, object]) -> bool:
     return "action_name" in body or "user_query" in body or "query_response_hit_ids" in body
 
 
-def take(body: dict[str, object], joining: Joining, place: LogPlace) -> None:
-    """Add a record to what is known of its query."""
+def add_record(body: dict[str, object], joiner: LogJoiner, place: LogPlace) -> None:
+    """Add a record to the impression of its query."""
     key = body.get("query_id")
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
     action = body.get("action_name")
     if action is not None and not isinstance(action, str):
-        joining.skipped.skip("action that is no text", place)
+        joiner.skipped.skip("action that is no text", place)
     elif not isinstance(key, str) or not key:
         reason = "query without query_id" if action is None else "event without query_id"
-        joining.skipped.skip(reason, place)
+        joiner.skipped.skip(reason, place)
     elif action is None:
-        _query(body, key, joining, place)
+        _query(body, key, joiner, place)
     else:
-        _event(body, key, action, joining, place)
+        _event(body, key, action, joiner, place)
 
 
-def _query(body: dict[str, object], key: str, joining: Joining, place: LogPlace) -> None:
+def _query(body: dict[str, object], key: str, joiner: LogJoiner, place: LogPlace) -> None:
     query, hits = body.get("user_query"), body.get("query_response_hit_ids", [])
     if not isinstance(query, str):
-        joining.skipped.skip(
+        joiner.skipped.skip(
             "query that is no text", place, f"user_query must be text. Got {query!r:.60}"
         )
     elif not isinstance(hits, list):
-        joining.skipped.skip(
+        joiner.skipped.skip(
             "hits that are no list", place,
             f"query_response_hit_ids must be a list. Got {hits!r:.60}",
         )  # fmt: skip
     else:
-        joining.add_query(NAME, key, query, hits, place)
+        joiner.add_query(NAME, key, query, hits, place)
 
 
 def _event(
-    body: dict[str, object], key: str, action: str, joining: Joining, place: LogPlace
+    body: dict[str, object], key: str, action: str, joiner: LogJoiner, place: LogPlace
 ) -> None:
     attributes = _dict(body.get("event_attributes"))
     name = _dict(attributes.get("object")).get("object_id", body.get("object_id"))
     rank = _dict(attributes.get("position")).get("ordinal")
     if action in CLICKS:
-        joining.clicked(NAME, key, name, place, rank)
+        joiner.add_click(NAME, key, name, place, rank)
     elif action == "impression":
-        joining.saw(NAME, key, name, rank, place)
+        joiner.add_impression(NAME, key, name, rank, place)
     else:
-        joining.skipped.skip(f"event {action!r:.40}")
+        joiner.skipped.skip(f"event {action!r:.40}")
 
 
 def _dict(value: object) -> dict[str, object]:

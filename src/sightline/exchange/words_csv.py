@@ -12,7 +12,7 @@ COLUMNS = ("path", "picture", "word", "kind", "source", "confidence", "caption")
 
 
 def csv_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
-    """Yield a table piece by piece: a row for each word, and one for a picture's running text.
+    """Yield a table piece by piece: a row for each word, and one for a picture's caption.
 
     >>> from sightline.exchange.exported import ExportedWord
     >>> snow = ExportedWord("snow", "carried", ("txt",))
@@ -28,8 +28,8 @@ def csv_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
             for w in p.words
         ]
         if p.caption:
-            said = _sources(p.caption_sources)
-            rows.append((path, p.picture, "", "carried", said, "", p.caption))
+            sources = _sources(p.caption_sources)
+            rows.append((path, p.picture, "", "carried", sources, "", p.caption))
         yield _lines(rows)
 
 
@@ -43,6 +43,6 @@ def _number(confidence: float | None) -> str:
 
 def _lines(rows: Iterable[tuple[object, ...]]) -> bytes:
     out = io.StringIO(newline="")
-    # With line ends of both characters either of them makes a cell a quoted one.
+    # With this terminator the writer quotes cells that contain either of its characters.
     csv.writer(out, lineterminator="\r\n").writerows(rows)
     return out.getvalue().encode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
 """Words of pictures as JSON: one object a line, or one COCO document.
 
-`sightline index --words` reads both back. Paths that are not UTF-8 come out as escapes of lone
-surrogates, from which `os.fsencode` makes the same bytes again.
+`sightline index --words` reads both back. Bytes of a path that are not UTF-8 are written as escaped
+lone surrogates, which `os.fsencode` turns back into the same bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sightline.records import Box
 
 
 def json_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
-    """Yield a line for each picture: path, id, size, words, text, and about each word."""
+    """Yield a line for each picture: path, id, size, words, caption, and details of each word."""
     for p in pictures:
         record: dict[str, object] = {
             "path": p.name, "picture": p.picture, "width": p.width, "height": p.height,
@@ -29,8 +29,8 @@ def json_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
 def coco_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
     """Yield a COCO document piece by piece; boxes are in pixels of the upright picture.
 
-    A word is a category, a running text a caption. A word without a place has an annotation
-    without `bbox`.
+    A word becomes a category, a caption an annotation with `caption`. A word without a box has an
+    annotation without `bbox`.
     """
     categories: dict[str, int] = {}
     annotations: list[dict[str, object]] = []

@@ -127,18 +127,18 @@ class _Walk:
 
     def _element(self, name: str, key: str, plain: bool) -> Element | None:
         place = self._place(key)
-        known = None if place else self._known(key)
-        if place is None and known is None:
+        list_slot = None if place else self._list_slot(key)
+        if place is None and list_slot is None:
             return None
         at, usual = self._parser.CurrentByteIndex, self._prefixes.usual()
         element = Element(name, at, self._rdf[-1], usual, plain)
         if place is not None:
             setattr(self.offsets, place, element)
-        elif known is not None:
-            known[0][known[1]] = element
+        elif list_slot is not None:
+            list_slot[0][list_slot[1]] = element
         return element
 
-    def _known(self, key: str) -> tuple[dict[str, Element], str] | None:
+    def _list_slot(self, key: str) -> tuple[dict[str, Element], str] | None:
         """Return where to record a keyword list, or the list in it; only the first of each is."""
         offsets, path = self.offsets, self._path
         if path[-3:-1] == DESCRIPTION and key in KEYWORD_LISTS and key not in offsets.properties:

@@ -1,8 +1,8 @@
-"""Places of words in an XMP packet, as the Metadata Working Group defines regions.
+"""Boxes of words in an XMP packet, as the Metadata Working Group defines regions.
 
-An area is given by its middle, in shares of the picture as its file holds it. Cameras turn pictures
-by a note in the file, so a box of the upright picture is turned back first. None of the four types
-of the standard (Face, Pet, Focus, BarCode) is meant by a word, so none is given.
+An area is given by its centre, as fractions of the picture as it is stored in the file. Cameras
+only note the orientation in the file, so a box of the upright picture is rotated back first. None
+of the four types of the standard (Face, Pet, Focus, BarCode) fits a word, so none is written.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class RegionFrame:
-    """Size of the upright picture, and how its file is turned."""
+    """Size of the upright picture, and the EXIF orientation of its file."""
 
     width: int
     height: int
     orientation: int = 1
 
 
-UNSEEN = RegionFrame(0, 0)
+UNKNOWN_FRAME = RegionFrame(0, 0)
 
 
 def area(box: Box, orientation: int) -> Box:
-    """Return middle and size of a box of the upright picture, in the file's own frame.
+    """Return centre and size of a box of the upright picture, in the coordinates of its file.
 
     >>> area((0.0, 0.0, 0.5, 0.25), 1)
     (0.25, 0.125, 0.5, 0.25)
@@ -56,11 +56,11 @@ def area(box: Box, orientation: int) -> Box:
     (0.125, 0.75, 0.25, 0.5)
     """
     x, y, width, height = box
-    middle = x + width / 2, y + height / 2
+    centre = x + width / 2, y + height / 2
     if orientation in _BACK:
-        middle = _BACK[orientation](*middle)
+        centre = _BACK[orientation](*centre)
     sides = (height, width) if orientation in _SIDEWAYS else (width, height)
-    return (*middle, *sides)
+    return (*centre, *sides)
 
 
 def region_node(region: Region, orientation: int) -> Node:
@@ -75,11 +75,11 @@ def region_node(region: Region, orientation: int) -> Node:
 
 
 def regions_node(regions: Sequence[Region], frame: RegionFrame) -> Node:
-    """Return the property that holds a picture's regions."""
-    wide, high = frame.width, frame.height
+    """Return the property that lists a picture's regions."""
+    width, height = frame.width, frame.height
     if frame.orientation in _SIDEWAYS:
-        wide, high = high, wide
-    size = {"stDim:w": str(wide), "stDim:h": str(high), "stDim:unit": "pixel"}
+        width, height = height, width
+    size = {"stDim:w": str(width), "stDim:h": str(height), "stDim:unit": "pixel"}
     entries = tuple(region_node(r, frame.orientation) for r in regions)
     parts = (
         Node("mwg-rs:AppliedToDimensions", size),

@@ -1,9 +1,9 @@
-"""Feedback: what a person wants, learnt from the pictures they judge while they search (paper B).
+"""Relevance feedback: ranking learned from the pictures a person judges in a session (paper B).
 
-Every learner keeps `contracts.FeedbackLearner`: `start` with the query, `partial_fit` on all
-judgements of a session so far, and rank by `decision_function`. `Blend` wraps a learner and holds
-it against the ranking there was before. `Shortlist`, which ranks a collection by rounded rows
-first, is a library part that no command uses.
+Every learner implements `contracts.FeedbackLearner`: `start` with the query, `partial_fit` on all
+judgements of a session so far, and rank by `decision_function`. `Blend` wraps a learner and
+combines it with the untouched ranking. `Shortlist`, which ranks a collection by rounded rows first,
+is a library part that no command uses.
 """
 
 from __future__ import annotations

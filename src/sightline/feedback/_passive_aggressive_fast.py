@@ -17,7 +17,7 @@ PA_I = 1
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _look(w: Doubles, a: Floats, b: Floats) -> tuple[float, float]:
+def _margin_and_norm(w: Doubles, a: Floats, b: Floats) -> tuple[float, float]:
     """Return w.(a - b) and ||a - b||^2."""
     margin = norm2 = 0.0
     for k in range(len(w)):
@@ -29,25 +29,25 @@ def _look(w: Doubles, a: Floats, b: Floats) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def learn_pairs(
-    w: Doubles, late: Doubles, seen: int, X: Floats, more: Floats, plus: Ints, minus: Ints,
+    w: Doubles, late: Doubles, processed: int, X: Floats, more: Floats, plus: Ints, minus: Ints,
     C: float, counts: Ints,
 ) -> None:  # fmt: skip
     """Move the weights by each pair of rows in turn.
 
     `plus` and `minus` are rows of X; those of `minus` beyond its end are rows of `more`. `late` is
-    U of `pa_step.PassiveAggressive.averaged`, and `seen` the pairs that came before.
+    U of `pa_step.PassiveAggressive.averaged`, and `processed` the number of earlier pairs.
     """
     for i in range(len(plus)):
         a = X[plus[i]]
         b = X[minus[i]] if minus[i] < len(X) else more[minus[i] - len(X)]
-        margin, norm2 = _look(w, a, b)
+        margin, norm2 = _margin_and_norm(w, a, b)
         tau, outcome = step_size(1.0 - margin, norm2, C, PA_I)
         counts[outcome] += 1
         if outcome == UPDATED:
             for k in range(len(w)):
                 x = tau * (np.float64(a[k]) - np.float64(b[k]))
                 w[k] += x
-                late[k] += (seen + i) * x
+                late[k] += (processed + i) * x
 
 
 @njit(cache=True, nogil=True)

@@ -20,9 +20,9 @@ def scan(
     n_kept = len(scores)
     for i in range(len(codes)):
         total = np.int32(0)
-        # Unsigned places: with a sign, numba looks at each whether it counts from the end.
+        # Unsigned positions: with a sign, numba checks of each whether it counts from the end.
         for k in range(np.uint64(codes.shape[1])):
-            # Products of 32 bits are taken for 64, unless it is said, and cost twice as much.
+            # Without the casts products are of 64 bits, which cost twice as much.
             total = np.int32(total + np.int32(np.int32(codes[i, k]) * np.int32(w[k])))
         score = np.float32(total) * scale[i]
         if i < n_kept:
@@ -37,7 +37,7 @@ def scan(
 
 @njit(cache=True, nogil=True)
 def _sink(scores: Floats, places: Ints, root: int) -> None:
-    """Bring what stands at a place of the heap down to where it belongs."""
+    """Move the entry at a position of the heap down until the heap is in order."""
     score, place = scores[root], places[root]
     while True:
         child = 2 * root + 1

@@ -1,32 +1,33 @@
-"""The blend: learnt and untouched ranking together, as far as the judgements themselves bear out.
+"""The blend of learned and untouched ranking, weighted by cross-validation on the judgements.
 
-A learner sees few judgements and may rank worse than the query alone; and some judgements are slips
-of the hand. So the judged pictures are left out, a fold at a time, and scored by a learner that has
-not seen them. By these scores pictures are found that were judged not to fit, and look as if they
-did (`slips`), which are not learnt from; and the untouched ranking gets the weight b with which
-pictures are ordered best, judged ones no worse than by itself:
+A learner has few judgements and may rank worse than the query alone; and some judgements are label
+noise. So the judged pictures are held out, a fold at a time, and scored by a learner fitted without
+them. By these scores suspected mislabels are found (`label_noise`), pictures that were judged not
+to fit and score as if they did, which are not learned from; and the untouched ranking gets the
+weight b with which pictures are ordered best, judged ones no worse than by itself:
 
-    score(x) = (1 - b) z_learnt(x) + b z_untouched(x),     0 <= b <= 1
+    score(x) = (1 - b) z_learned(x) + b z_untouched(x),     0 <= b <= 1
     b = argmax  pairs(fits, does not) + pairs(fits, background) - c |b - b0|
 
 `pairs` is the share of pairs in order. z are the scores of a ranking, standardised (`scale`) over
 the pictures that are to be ranked, so neither the unit of either ranking nor a constant that is
-added to it counts. Where these pictures are not given, it is over the background, pictures drawn at
-random that nobody judged, together with the judged ones where the untouched ranking is scores,
-since such a background mostly leaves out what these rank high; without a background, over the
-judged pictures. A ranking that gives all these pictures the same score adds nothing to them.
+added to it matters. Where these pictures are not given, it is over the background, unjudged
+pictures drawn at random, together with the judged ones where the untouched ranking is scores, since
+such a background mostly leaves out what these rank high; without a background, over the judged
+pictures. A ranking that gives all these pictures the same score adds nothing to them.
 
-b0 and c are .2 where judgements of both kinds stand; .3 and .02 where all others were slips, so
-that the background alone decides; 1 and .2 where nothing was judged not to fit: what pictures that
-fit have in common may be common, and the ranking moves only as far as it has them low. Before that
-nothing can be held against anything, and the ranking stays.
+b0 and c are .2 where judgements of both kinds stand; .3 and .02 where all others are suspected
+mislabels, so that the background alone decides; 1 and .2 where nothing was judged not to fit: what
+pictures that fit have in common may be common in the collection, and the ranking moves only as far
+as it ranks them low. Without any judgement that fits nothing can be compared, and the ranking
+stays.
 
-The share of the untouched ranking that people are told is measured: the standard deviation, over
-the pictures of the scale, of its term in the formula, divided by the sum of that of both terms. It
-is b, unless a few pictures alone make up the spread of a ranking (see `scale`).
+The share of the untouched ranking that is reported is measured: the standard deviation, over the
+pictures of the scale, of its term in the formula, divided by the sum of that of both terms. It is
+b, unless a few pictures alone make up the spread of a ranking (see `scale`).
 
-What was judged is known, and need not be ranked by what was learnt from it: `placed` puts pictures
-that fit first, and those that do not last; slips stay where the ranking has them.
+Judged pictures need not be ranked by a model that was fitted to them: `placed` puts pictures that
+fit first, and those that do not last; suspected mislabels stay where the ranking has them.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ from sightline.feedback.scale import LARGEST, Scale
 SHARES = np.linspace(0.0, 1.0, 11)
 """The weights of the untouched ranking that are tried."""
 
-# b0 and c: where both kinds stand, where the others were all slips, and where there were none.
-_BOTH, _SLIPPED, _NO_OTHERS = (0.2, 0.2), (0.3, 0.02), (1.0, 0.2)
-# A judgement that is likelier a slip than this is not learnt from.
+# b0 and c: with both kinds, with suspected mislabels for all others, and without others.
+_BOTH, _ALL_DOUBTED, _NO_OTHERS = (0.2, 0.2), (0.3, 0.02), (1.0, 0.2)
+# A judgement that is a mislabel with a higher probability than this is not learned from.
 _DOUBTED = 0.35
-_MOST_SLIPS = 0.2
-# Fewer background pictures than this tell neither a mean nor a deviation.
+_MOST_DOUBTED = 0.2
+# Too few background pictures for a mean and a standard deviation.
 _ENOUGH = 20
 _REMEDY = "Start it with a query, or give the scores of the untouched ranking as 'untouched'."
 
@@ -61,7 +62,7 @@ Measured = tuple[Floats, Doubles]
 
 
 class Blend(Estimator):
-    """A feedback learner that does not rank worse than the ranking there was.
+    """A feedback learner that does not rank worse than the untouched ranking.
 
     The untouched ranking is given by `start(query_weights)`; where it is no weights, such as the
     word scores of a kernel, every call takes its scores as `untouched`.
@@ -69,8 +70,8 @@ class Blend(Estimator):
     Parameters
     ----------
     learner : FeedbackLearner, optional
-        What learns, a `FeedbackLearner`; by default `shipped_learner()`. It is begun anew each
-        time, so that the order of judgements does not count.
+        By default `shipped_learner()`. It is fitted from scratch each time, so that the order of
+        judgements does not matter.
     n_folds : int, default=5
         Parts that are left out in turn; as many as judgements at most.
     doubts : bool, default=True
@@ -84,17 +85,17 @@ class Blend(Estimator):
         The share of the untouched ranking in the blended score, from 0 to 1, as the standard
         deviation of its term over the pictures that are ranked, divided by the sum of both terms'.
     centres_ : tuple of (float, float)
-        Means of the learnt and of the untouched term over these pictures, before they are centred.
+        Means of the learned and of the untouched term over these pictures, before they are centred.
         Both are 0 where one ranking is served alone, as it is.
     intercept_ : float
         What centres them, a constant that is added to every score: -sum(centres_).
     bounds_ : tuple of (float, float)
-        How large the learnt and the untouched term get on the pictures that are ranked, up or down;
-        infinite where one ranking is served alone. An untouched term that is no weights is cut off
-        there on other pictures too.
+        How large the learned and the untouched term get on the pictures that are ranked, up or
+        down; infinite where one ranking is served alone. An untouched term that is no weights is
+        cut off there on other pictures too.
     before_, after_ : float or None
         Share of pairs of a relevant and another judged picture that are in order, by the untouched
-        ranking and by the blend of it with what was learnt without them; None where there is no
+        ranking and by the blend of it with what was learned without them; None where there is no
         such pair.
     stands_ : ndarray of int64
         Of each judgement, +1 or -1, and 0 where a -1 is taken for a mislabel.
@@ -127,7 +128,7 @@ class Blend(Estimator):
 
     @property
     def linear(self) -> bool:
-        """Whether `w_` is all there is to it."""
+        """Whether scores are the product with `w_`."""
         if not hasattr(self, "_learner"):
             return False
         return bool(self._learner.linear) and (self.query_ is not None or self.weight_ == 0.0)
@@ -146,9 +147,9 @@ class Blend(Estimator):
         """The weights, of a linear learner and of an untouched ranking that is weights."""
         if not self.linear or not self.ready:
             raise UsageError("This Blend has no weights: its learner or its query is not linear.")
-        learnt, untouched = self._parts
-        found = np.zeros(1) if self.query_ is None else untouched * self.query_
-        return np.asarray(found + learnt * self._learner.w_ if learnt else found)
+        learned_part, untouched_part = self._parts
+        w = np.zeros(1) if self.query_ is None else untouched_part * self.query_
+        return np.asarray(w + learned_part * self._learner.w_ if learned_part else w)
 
     @property
     def intercept_(self) -> float:
@@ -157,15 +158,15 @@ class Blend(Estimator):
 
     @property
     def parts_(self) -> tuple[Doubles | None, float]:
-        """Weights of what was learnt, None if it does not count, and the factor of the untouched.
+        """Weights of the learner, None without a share, and the factor of the untouched ranking.
 
         `decision_function` is their sum and `intercept_`, row by row; with a linear learner a whole
-        collection can be ranked by them without looking at its rows twice.
+        collection can be ranked by them in one pass over its rows.
         """
-        learnt, untouched = self._parts
-        if not learnt or not self._learner.linear:
-            return None, untouched
-        return np.asarray(learnt * self._learner.w_), untouched
+        learned_part, untouched_part = self._parts
+        if not learned_part or not self._learner.linear:
+            return None, untouched_part
+        return np.asarray(learned_part * self._learner.w_), untouched_part
 
     def start(
         self,
@@ -176,7 +177,7 @@ class Blend(Estimator):
         ranked: Any = None,
         ranked_untouched: Any = None,
     ) -> Self:
-        """Forget everything, and begin with the untouched ranking; see `FeedbackLearner`.
+        """Reset, and begin with the untouched ranking; see `FeedbackLearner`.
 
         Parameters
         ----------
@@ -209,10 +210,10 @@ class Blend(Estimator):
         if ranked is not None:
             rows = finite_rows(ranked, "Blend")
             if untouched is None:
-                own = self._untouched(rows, None)
+                scores = self._untouched(rows, None)
             else:
-                own = finite_scores(untouched, "ranked_untouched", "Blend")
-            return None if own is None or not len(own) or not len(rows) else (rows, own)
+                scores = finite_scores(untouched, "ranked_untouched", "Blend")
+            return None if scores is None or not len(scores) or not len(rows) else (rows, scores)
         if self._background is None or not self._plenty or self._behind is None:
             return None
         return self._background, self._behind
@@ -227,7 +228,7 @@ class Blend(Estimator):
         return np.ascontiguousarray(both[0]), both[1]
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, and learn from judgements alone, without an untouched ranking."""
+        """Reset, and learn from judgements alone, without an untouched ranking."""
         return self.start().partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, untouched: Any = None, sure: Any = None) -> Self:
@@ -252,7 +253,7 @@ class Blend(Estimator):
             return self
         before = self._untouched(rows, untouched)
         never = self._own(rows) if sure is None else self._own(rows) | np.asarray(sure, dtype=bool)
-        # Folds and draws go by place, which must not depend on who was judged first.
+        # Folds and draws go by position, which must not depend on the order of judging.
         order = np.array(sorted(range(len(rows)), key=lambda i: (rows[i].tobytes(), relevant[i])))
         rows, relevant = rows[order], relevant[order]
         before = None if before is None else before[order]
@@ -261,16 +262,16 @@ class Blend(Estimator):
         return self
 
     def _learn(self, rows: Floats, relevant: Bools, before: Doubles | None, never: Bools) -> Ints:
-        """Learn from judgements in an order of their own; return where each of them stands."""
+        """Learn from judgements in canonical order; return +1, -1 or, for a mislabel, 0 of each."""
         stands = np.where(relevant, 1, -1).astype(np.int64)
         out = None
         if relevant.any() and (self._plenty or not relevant.all()):
             out = self._held_out(rows, relevant, before)
             if self.doubts and self._plenty:
-                # What fits is never doubted: it may be the first of another kind that fits.
+                # Positives are never doubted: one may be the first of another kind that fits.
                 doubted = mislabel_probabilities(out.doubted, relevant, never | relevant) > _DOUBTED
-                # Who says no so often means it; the learner does not see yet what for.
-                stands[doubted & (doubted.mean() <= _MOST_SLIPS)] = 0
+                # So many negatives are intended, even if the learner cannot explain them yet.
+                stands[doubted & (doubted.mean() <= _MOST_DOUBTED)] = 0
         self._learner.partial_fit(rows[stands != 0], stands[stands != 0])
         if before is None and self._learner.ready:
             self._alone(0.0)
@@ -284,46 +285,48 @@ class Blend(Estimator):
             raise NotFittedError.of("Blend", _REMEDY)
         rows = finite_rows(X, "Blend")
         before = self._untouched(rows, untouched)
-        learnt_part, untouched_part = self._parts
+        learned_part, untouched_part = self._parts
         if before is None and untouched_part:
             raise NotFittedError.of("Blend", _REMEDY)
-        found = np.zeros(len(rows))
+        scores = np.zeros(len(rows))
         if before is not None:
-            found = untouched_part * before - self.centres_[1]
+            scores = untouched_part * before - self.centres_[1]
         if before is not None and self.query_ is None:
-            found = np.clip(found, -self.bounds_[1], self.bounds_[1])
-        if learnt_part:
-            found = found + learnt_part * self._learner.decision_function(rows) - self.centres_[0]
-        return np.asarray(found)
+            scores = np.clip(scores, -self.bounds_[1], self.bounds_[1])
+        if learned_part:
+            scores = scores + learned_part * self._learner.decision_function(rows)
+            scores = scores - self.centres_[0]
+        return np.asarray(scores)
 
     @property
     def _plenty(self) -> bool:
-        """Whether the background tells a mean and a deviation."""
+        """Whether the background is large enough for a mean and a deviation."""
         return self._background is not None and len(self._background) >= _ENOUGH
 
     def _begun(self) -> Any:
-        """Return a learner that has learnt nothing yet."""
-        made: Any = shipped_learner() if self.learner is None else self.learner
-        return type(made)(**made.get_params()).start(self.query_, self._background)
+        """Return a learner without judgements."""
+        learner: Any = shipped_learner() if self.learner is None else self.learner
+        return type(learner)(**learner.get_params()).start(self.query_, self._background)
 
     def _alone(self, weight: float) -> None:
-        """Serve what was learnt, 0, or the untouched ranking, 1, alone.
+        """Serve the learner, 0, or the untouched ranking, 1, alone.
 
-        It is not scaled: rounding would order pictures anew that lie close together.
+        It is not scaled, since rounding could swap pictures with close scores.
         """
         self.weight_ = self.share_ = weight
         self.before_, self.after_ = None, None
         self._parts, self.centres_ = (1.0 - weight, weight), (0.0, 0.0)
         self.bounds_ = (np.inf, np.inf)
 
-    def _both(self, weight: float, learnt: Scale, untouched: Scale) -> None:
-        """Give the untouched ranking a weight below 1; `_choose` says what bears it out."""
+    def _both(self, weight: float, learned: Scale, untouched: Scale) -> None:
+        """Give the untouched ranking a weight below 1; `_choose` selects it."""
         self.weight_ = weight
-        theirs, own = (1.0 - weight) * learnt.spread, weight * untouched.spread
-        self.share_ = own / (theirs + own) if theirs + own > 0 else 1.0
-        parts = (1.0 - weight) / learnt.width, 0.0 if untouched.flat else weight / untouched.width
+        untouched_spread = weight * untouched.spread
+        total = (1.0 - weight) * learned.spread + untouched_spread
+        self.share_ = untouched_spread / total if total > 0 else 1.0
+        parts = (1.0 - weight) / learned.width, 0.0 if untouched.flat else weight / untouched.width
         self._parts = parts
-        self.centres_ = parts[0] * learnt.mean, parts[1] * untouched.mean
+        self.centres_ = parts[0] * learned.mean, parts[1] * untouched.mean
         self.bounds_ = (1.0 - weight) * LARGEST, weight * LARGEST
 
     def _untouched(self, rows: Floats, given: Any) -> Doubles | None:
@@ -332,7 +335,7 @@ class Blend(Estimator):
         return finite_scores(given, "untouched", "Blend", len(rows))
 
     def _held_out(self, rows: Floats, relevant: Bools, before: Doubles | None) -> HeldOutScores:
-        """Return scores of judged pictures by learners that have not seen them."""
+        """Return scores of judged pictures by learners fitted without them."""
         background = ranked = rows[:0]
         if self._background is not None and self._plenty:
             background = self._background
@@ -341,40 +344,41 @@ class Blend(Estimator):
         return score_held_out(self._begun, rows, relevant, self.n_folds, background, ranked)
 
     def _own(self, rows: Floats) -> Bools:
-        """Say which rows are that of the query itself."""
+        """Return which rows are that of the query itself."""
         if self.query_ is None:
             return np.zeros(len(rows), dtype=bool)
         return np.asarray((rows == self.query_.astype(np.float32)).all(axis=1))
 
     def _choose(self, out: HeldOutScores, rows: Floats, before: Doubles, stands: Ints) -> None:
-        """Take the weight that orders pictures best while the judged ones are left out."""
-        on, scores = self._with_judged(rows, before)
-        learnt, untouched = Scale.of(self._learner.decision_function(on)), Scale.of(scores)
+        """Choose the weight that orders held-out judged pictures best."""
+        measured, scores = self._with_judged(rows, before)
+        learned_scale = Scale.of(self._learner.decision_function(measured))
+        untouched = Scale.of(scores)
         # Weights rank without a bound; scores are served with one.
         z = untouched.bounded if self.query_ is None else untouched
-        own, behind = z(before), np.zeros(0)
+        untouched_scores, behind = z(before), np.zeros(0)
         if self._behind is not None and len(out.background):
             behind = z(self._behind)
         fits, others = stands == 1, stands == -1
-        # The query is its own best hit, whatever ranks.
+        # The query is its own best hit under any ranking.
         fits = fits & ~self._own(rows) if (fits & ~self._own(rows)).any() else fits
-        slipped = _SLIPPED if (stands == 0).any() else _NO_OTHERS
-        home, pull = _BOTH if others.any() else slipped
-        worth = -pull * np.abs(SHARES - home)
+        without_others = _ALL_DOUBTED if (stands == 0).any() else _NO_OTHERS
+        preferred, pull = _BOTH if others.any() else without_others
+        value = -pull * np.abs(SHARES - preferred)
         ordered = np.zeros(len(SHARES))
         for i, share in enumerate(SHARES):
-            judged = (1 - share) * out.judged + share * own
+            judged = (1 - share) * out.judged + share * untouched_scores
             if others.any():
-                by = judged if share < 1 else before
-                ordered[i] = in_order(by[fits], by[others])
+                compared = judged if share < 1 else before
+                ordered[i] = in_order(compared[fits], compared[others])
             if len(behind):
                 below = (1 - share) * out.background + share * behind
-                worth[i] += in_order(judged[fits], below)
-        # No judged pair is given away for the background's sake, nor for what ranks nothing.
-        possible = (ordered >= ordered[-1]) & ~(learnt.flat & (SHARES < 1))
-        best = int(np.argmax(np.where(possible, worth + ordered, -np.inf)))
+                value[i] += in_order(judged[fits], below)
+        # The background must not cost a judged pair, and a flat ranking gets no weight.
+        possible = (ordered >= ordered[-1]) & ~(learned_scale.flat & (SHARES < 1))
+        best = int(np.argmax(np.where(possible, value + ordered, -np.inf)))
         if SHARES[best] < 1:
-            self._both(float(SHARES[best]), learnt, untouched)
+            self._both(float(SHARES[best]), learned_scale, untouched)
         if others.any():
             self.before_, self.after_ = float(ordered[-1]), float(ordered[best])
 
@@ -396,15 +400,16 @@ def placed(scores: Doubles, at: Any, stands: Any) -> Doubles:
     >>> placed(np.array([3.0, 1.0, 2.0, 5.0]), [1, 3, 2], [1, -1, 0]).argsort()[::-1].tolist()
     [1, 0, 2, 3]
     """
-    found = np.array(scores, dtype=np.float64)
-    if len(found):
-        found[at] += (2.0 * float(np.ptp(found)) + 1.0) * np.asarray(stands)
-    return found
+    out = np.array(scores, dtype=np.float64)
+    if len(out):
+        out[at] += (2.0 * float(np.ptp(out)) + 1.0) * np.asarray(stands)
+    return out
 
 
 def shipped_learner() -> PassiveAggressive:
     """Return the learner that sessions use.
 
-    Chosen with everything above on queries of Caltech-101 that `reproduce feedback` has not.
+    Chosen, with the constants above, on queries of Caltech-101 that `reproduce feedback` leaves
+    out.
     """
     return PassiveAggressive(C=0.05, n_draws=400, averaged=True, n_background=1_000)

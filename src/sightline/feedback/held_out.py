@@ -1,4 +1,4 @@
-"""Cross-validation of a session: judged pictures scored by learners that have not seen them."""
+"""Cross-validation of a session: judged pictures scored by learners fitted without them."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def score_held_out(
     Parameters
     ----------
     begun : callable
-        Returns a learner that has learnt nothing yet.
+        Returns a learner without judgements.
     rows, relevant : ndarray of float32 or ndarray of bool
         The judgements.
     n_folds : int
         Parts that are left out in turn; as many as judgements at most.
     background : ndarray of float32
-        Rows of pictures that nobody judged; there may be none.
+        Rows of unjudged pictures; there may be none.
     ranked : ndarray of float32
         Rows over which scores are standardised; there may be none.
     """
@@ -63,16 +63,18 @@ def score_held_out(
         learner = begun().partial_fit(rows[~out], np.where(relevant[~out], 1, -1))
         if not learner.ready:
             continue
-        own = learner.decision_function(rows[out])
-        theirs = learner.decision_function(background) if len(background) else behind
-        doubted[out] = Scale.of(theirs)(own)
+        held_scores = learner.decision_function(rows[out])
+        background_scores = learner.decision_function(background) if len(background) else behind
+        doubted[out] = Scale.of(background_scores)(held_scores)
         if not len(ranked):
-            judged[out] = own
+            judged[out] = held_scores
             continue
-        some = theirs if ranked is background else learner.decision_function(ranked)
-        scale = Scale.of(some)
-        judged[out] = scale(own)
-        behind, total = behind + scale(theirs), total + scale(some)
+        ranked_scores = (
+            background_scores if ranked is background else learner.decision_function(ranked)
+        )
+        scale = Scale.of(ranked_scores)
+        judged[out] = scale(held_scores)
+        behind, total = behind + scale(background_scores), total + scale(ranked_scores)
     if not len(ranked):
         return HeldOutScores(Scale.of(judged)(judged), doubted, np.zeros(0))
     return HeldOutScores(judged, doubted, Scale.of(total)(behind))

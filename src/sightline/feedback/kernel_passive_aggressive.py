@@ -1,4 +1,4 @@
-"""Kernel passive-aggressive feedback: judged pictures one by one, near ones counting more.
+"""Kernel passive-aggressive feedback: one judged picture at a time, near ones weighted more.
 
 Piras, Giacinto and Paredes, 2013, section 3. One judged picture x_t with its sign y_t is drawn at
 random, 100 times a round:
@@ -8,10 +8,10 @@ random, 100 times a round:
 
 Departures: the paper divides by ||x_t||^2, which is K(x_t, x_t) only for the linear kernel, and
 leaves y_t out of the margin; above is the step that solves its problem. The paper's s2 = .1 fits
-rows of length 1, and those of paper B's descriptors are codes from 0 to 7, of which no two would
-be near: bring rows to length 1 first. Draws of one picture add up to one coefficient, which stays
-with it from round to round; it is dropped with a judgement that is taken back, and begins anew with
-one that is changed.
+unit vectors, and those of paper B's descriptors are codes from 0 to 7, of which no two would be
+near: L2-normalise rows first. Draws of one picture add up to one coefficient, which stays with it
+from round to round; it is dropped with a judgement that is withdrawn, and starts from 0 with one
+that is changed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KernelPassiveAggressive(NearnessLearner):
     s2 : float, default=0.1
         How far the kernel "rbf" reaches.
     kernel : {"rbf", "linear"}, default="rbf"
-        "rbf" or "linear"; the second is there to be compared, and needs rows.
+        "rbf", or "linear" for comparison, which needs rows.
     random_state : int, default=0
         Seed of the draws.
 
@@ -106,7 +106,7 @@ class KernelPassiveAggressive(NearnessLearner):
         self.counts_ = np.zeros(N_OUTCOMES, dtype=np.int64)
 
     def _learn(self, rows: Floats, relevant: Bools) -> None:
-        coef = self._kept(rows, relevant)
+        coef = self._retained(rows, relevant)
         self._keep(rows, relevant)
         self.coef_ = coef
         if relevant.all() or not relevant.any():
@@ -121,17 +121,17 @@ class KernelPassiveAggressive(NearnessLearner):
             self.coef_, K, signs, drawn, float(self.C), self.counts_
         )
 
-    def _kept(self, rows: Floats, relevant: Bools) -> Doubles:
-        """Return the coefficients there are of rows; contract and callers know no ids."""
+    def _retained(self, rows: Floats, relevant: Bools) -> Doubles:
+        """Return the coefficients of rows judged before, matched by content: rows have no ids."""
         before: dict[tuple[bytes, bool], list[float]] = {}
         for row, r, c in zip(self.rows_, self.relevant_, self.coef_, strict=True):
             before.setdefault((row.tobytes(), bool(r)), []).append(c)
-        # Taken out, so that each of two pictures that are equal has its own.
-        found = np.zeros(len(rows))
+        # Popped, so that each of two equal pictures has its own.
+        coef = np.zeros(len(rows))
         for i, (row, r) in enumerate(zip(rows, relevant, strict=True)):
-            own = before.get((row.tobytes(), bool(r)))
-            found[i] = own.pop(0) if own else 0.0
-        return found
+            former = before.get((row.tobytes(), bool(r)))
+            coef[i] = former.pop(0) if former else 0.0
+        return coef
 
     def _near(self, rows: Floats) -> Doubles:
         return np.asarray(np.exp(squared_distances(rows, self.rows_) / (-2.0 * self.s2)))

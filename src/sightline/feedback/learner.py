@@ -1,4 +1,4 @@
-"""What feedback learners share: what they take for judgements, and what they refuse."""
+"""The base of feedback learners, and the checks of judgements and rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _REMEDY = "Start it with a query, or let it learn from relevant and other pictur
 
 
 class Learner(Estimator, ABC):
-    """A learner that knows its query, `query_`, and how long its rows are.
+    """A learner with a query, `query_`, and rows of one length.
 
     Attributes
     ----------
     query_ : ndarray of float64 or None
-        The weights it was started with, float64; None where it was started with nothing.
+        The weights it was started with, float64; None without a query.
     background_ : ndarray of float32 or None
-        Rows that nobody judged, as it was started with; None where there are none.
+        Rows of unjudged pictures; None without any.
     n_rounds_ : int
-        How often it was given judgements.
+        Number of calls of `partial_fit`.
     """
 
     query_: Doubles | None
@@ -34,7 +34,7 @@ class Learner(Estimator, ABC):
 
     @property
     def linear(self) -> bool:
-        """Whether `w_` is all there is to it."""
+        """Whether scores are the product with `w_`."""
         return False
 
     @property
@@ -43,14 +43,14 @@ class Learner(Estimator, ABC):
         """Whether there is anything to rank by."""
 
     def start(self, query_weights: Any = None, background: Any = None) -> Self:
-        """Forget everything, and begin with the query, or with nothing.
+        """Reset, and begin with the query, or without one.
 
         Parameters
         ----------
         query_weights : array-like, optional
             A picture's own row, or a text ranker's weights.
         background : array-like, optional
-            Rows of pictures drawn at random from the collection, judged by nobody.
+            Rows of unjudged pictures drawn at random from the collection.
         """
         self._check()
         self.query_ = None if query_weights is None else weights(query_weights, self._name)
@@ -60,7 +60,7 @@ class Learner(Estimator, ABC):
         return self
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, and learn from judgements alone, without a query."""
+        """Reset, and learn from judgements alone, without a query."""
         return self.start().partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -88,11 +88,11 @@ class Learner(Estimator, ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Refuse parameters out of their range."""
+        """Raise ParameterError for parameters out of their range."""
 
     @abstractmethod
     def _begin(self) -> None:
-        """Forget what was learnt, once `query_` is known."""
+        """Reset the learned state, once `query_` is set."""
 
     @abstractmethod
     def _learn(self, rows: Floats, relevant: Bools) -> None:
@@ -100,19 +100,19 @@ class Learner(Estimator, ABC):
 
     @abstractmethod
     def _scores(self, rows: Floats) -> Doubles:
-        """Return scores of rows that were looked at."""
+        """Return scores of checked rows."""
 
     def _length(self) -> int | None:
-        """Return how long rows are, as far as that is known."""
+        """Return the length of rows, or None if it is not known yet."""
         return None if self.query_ is None else len(self.query_)
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns that rows had so far."""
-        known = self._length() if hasattr(self, "n_rounds_") else None
-        if known is None:
+        length = self._length() if hasattr(self, "n_rounds_") else None
+        if length is None:
             raise NotFittedError.of(self._name, _REMEDY)
-        return known
+        return length
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is anything to rank by."""
@@ -132,13 +132,13 @@ class Learner(Estimator, ABC):
 
 
 class LinearLearner(Learner):
-    """A learner that is weights `w_`, float64; None where it knows nothing yet."""
+    """A learner that is weights `w_`, float64; None before it has any."""
 
     w_: Doubles | None
 
     @property
     def linear(self) -> bool:
-        """Whether `w_` is all there is to it: yes."""
+        """Always true."""
         return True
 
     @property
@@ -158,7 +158,7 @@ class LinearLearner(Learner):
 
 
 def finite_rows(X: Any, owner: str) -> Floats:
-    """Return rows as (n, d) of float32; the first picture with a number that is none is named."""
+    """Return rows as (n, d) of float32; errors name the first row that is not finite."""
     rows: Floats = dense_table(X, np.float32)
     wrong = ~np.isfinite(rows).all(axis=1)
     if wrong.any():
@@ -166,13 +166,13 @@ def finite_rows(X: Any, owner: str) -> Floats:
         column = int((~np.isfinite(rows[at])).argmax())
         raise DataError(
             f"Row {at} given to {owner} holds {rows[at, column]} at {column}, so that picture has "
-            "no place in a ranking. Leave it out or describe it anew."
+            "no place in a ranking. Leave it out or extract its features again."
         )
     return rows
 
 
 def finite_scores(values: Any, name: str, owner: str, n: int | None = None) -> Doubles:
-    """Return scores, n of them where that is known; a number that is none would order nothing."""
+    """Return scores, n of them where that is given; they must be finite."""
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all() or n not in (None, len(scores)):
         count = "" if n is None else f"{n} "
@@ -202,33 +202,33 @@ def judgements(X: Any, y: Any, owner: str) -> tuple[Floats, Bools]:
 
 def weights(values: Any, owner: str) -> Doubles:
     """Return weights of a query, finite and in one row."""
-    found = np.array(values, dtype=np.float64)
-    if found.ndim != 1 or not found.size or not np.isfinite(found).all():
+    w = np.array(values, dtype=np.float64)
+    if w.ndim != 1 or not w.size or not np.isfinite(w).all():
         raise DataError(
             f"The query given to {owner} must be finite numbers in a row. Got {values}."
         )
-    return found
+    return w
 
 
 def whole_number(name: str, value: Any, owner: str, least: int = 1) -> int:
-    """Return a parameter that counts something."""
+    """Return a parameter that must be a whole number."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError.of(name, owner, f"a whole number of at least {least}", value)
     return int(value)
 
 
 def number(name: str, value: Any, owner: str, least: float, most: float = np.inf) -> float:
-    """Return a parameter that is a number of some range, both ends of which it may have."""
-    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (known and least <= value <= most and np.isfinite(value)):
-        said = f"at least {least:g}" if np.isinf(most) else f"from {least:g} to {most:g}"
-        raise ParameterError.of(name, owner, said, value)
+    """Return a parameter that must be a number from `least` to `most`."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (is_number and least <= value <= most and np.isfinite(value)):
+        must_be = f"at least {least:g}" if np.isinf(most) else f"from {least:g} to {most:g}"
+        raise ParameterError.of(name, owner, must_be, value)
     return float(value)
 
 
 def positive(name: str, value: Any, owner: str) -> float:
     """Return a parameter that is greater than 0 and finite."""
-    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (known and 0 < value < np.inf):
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (is_number and 0 < value < np.inf):
         raise ParameterError.of(name, owner, "greater than 0", value)
     return float(value)

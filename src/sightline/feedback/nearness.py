@@ -1,8 +1,7 @@
-"""Learners that look at how near a picture lies to the judged ones, instead of along a direction.
+"""Learners by distances of a picture to the judged ones, instead of by a direction.
 
-They need no more of a picture than its distances to the judged pictures. Whoever knows these
-already, such as an experiment with thousands of sessions over one collection, hands them over
-instead of rows.
+They need only the distances of a picture to the judged ones. A caller that has these already, such
+as an experiment with thousands of sessions over one collection, passes them instead of rows.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ class NearnessLearner(Learner):
     Attributes
     ----------
     rows_, relevant_ : ndarray of float32 or ndarray of bool
-        The judgements it learnt from last.
+        The judgements of the last call of `partial_fit`.
     query_ : ndarray of float64 or None
-        See `Learner`; the query only tells how long rows are.
+        See `Learner`; only the length of the query is used.
     n_rounds_ : int
-        See `Learner`; the query only tells how long rows are.
+        See `Learner`; only the length of the query is used.
     """
 
     rows_: Floats
@@ -39,7 +38,7 @@ class NearnessLearner(Learner):
         Parameters
         ----------
         squared : array-like
-            (pictures, judged), in the order in which judgements were learnt.
+            (pictures, judged), in the order of the judgements.
         """
         self._check_ready()
         table = np.asarray(squared)
@@ -78,8 +77,8 @@ def squared_distances(X: Any, Y: Any) -> Doubles:
     """
     a, b = np.asarray(X, dtype=np.float64), np.asarray(Y, dtype=np.float64)
     lengths = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None, :]
-    found: Doubles = np.maximum(lengths - 2.0 * (a @ b.T), 0.0)
-    # Rounding may leave something between equal rows, and roots make much of it.
-    i, j = np.nonzero(found <= 1e-9 * lengths)
-    found[i, j] = ((a[i] - b[j]) ** 2).sum(axis=1)
-    return found
+    squared: Doubles = np.maximum(lengths - 2.0 * (a @ b.T), 0.0)
+    # Rounding may leave a small distance between equal rows, which roots enlarge.
+    i, j = np.nonzero(squared <= 1e-9 * lengths)
+    squared[i, j] = ((a[i] - b[j]) ** 2).sum(axis=1)
+    return squared

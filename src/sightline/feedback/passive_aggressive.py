@@ -1,4 +1,4 @@
-"""Linear passive-aggressive feedback: a direction in feature space, learnt from judged pairs.
+"""Linear passive-aggressive feedback: a direction in feature space, learned from judged pairs.
 
 Piras, Giacinto and Paredes, "Passive-aggressive online learning for relevance feedback in content
 based image retrieval", ICPRAM 2013. Of all judgements so far a relevant picture r and another one n
@@ -8,17 +8,17 @@ are drawn at random, 100 times a round, and each pair moves the weights by one s
     min_w 1/2 ||w - w_t||^2 + C l(w),     l(w) = max(0, 1 - w.(x_r - x_n))               (eq. 4, 5)
     w <- w + min(C, l(w_t) / ||x_r - x_n||^2) (x_r - x_n)                                (eq. 6, 7)
 
-A round goes on from the weights of the one before.
+A round continues from the weights of the one before.
 
-Departures: the paper names the new weights w_t and takes the loss at the old ones; above is what
-its solution solves. It begins with w = 0, `start(None)`; beginning with the query itself, its row
-or the weights of its words, ranks better as long as there are few judgements. Where there is no
-relevant or no other picture, nothing is learnt.
+Departures: the paper names the new weights w_t and takes the loss at the old ones; above is the
+problem that its solution solves. It begins with w = 0, `start(None)`; beginning with the query
+itself, its row or the weights of its words, ranks better as long as there are few judgements. Where
+there is no relevant or no other picture, the weights stay.
 
-Beyond the paper: the mean of all weights may be served instead of the last ones, and pictures that
-nobody judged may be drawn as others (`n_background`). The judged ones are all near the query, and
-say little of where the rest of the collection lies. Since some of the rest may be wanted, those are
-left out which the query itself ranks best.
+Beyond the paper: the mean of all weights may be served instead of the last ones, and unjudged
+pictures may be drawn as others (`n_background`). The judged ones are all near the query and
+represent the rest of the collection badly. Since some of the rest may be relevant, those that the
+query itself ranks best are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sightline.solvers.pa_step import N_OUTCOMES, check_aggressiveness
 
 
 class PassiveAggressive(LinearLearner):
-    """Weights that put relevant pictures before the others.
+    """Weights that rank relevant pictures before the others.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class PassiveAggressive(LinearLearner):
     Attributes
     ----------
     w_ : ndarray
-        The weights, float64; None where nothing is known yet.
+        The weights, float64; None before it has any.
     query_, background_ : ndarray or None
-        What it was started with, or None.
+        As given to `start`, or None.
     n_rounds_ : int
-        How often it was given judgements.
+        Number of calls of `partial_fit`.
     counts_ : ndarray of int64
         How many draws were passive, updates, of equal pictures, and rejected.
 
@@ -115,9 +115,9 @@ class PassiveAggressive(LinearLearner):
             self._now = np.zeros(rows.shape[1]) if self.w_ is None else self.w_.copy()
             self._late = np.zeros(rows.shape[1])
         more = rows[:0] if self.background_ is None else self.background_
-        seen = int(self.counts_.sum())
+        processed = int(self.counts_.sum())
         _passive_aggressive_fast.learn_pairs(
-            self._now, self._late, seen, rows, more, plus, minus, float(self.C), self.counts_
+            self._now, self._late, processed, rows, more, plus, minus, float(self.C), self.counts_
         )
         mean = self._late / self.counts_.sum() if self.averaged else 0.0
         self.w_ = self._now - mean
@@ -125,7 +125,7 @@ class PassiveAggressive(LinearLearner):
     def _draw(self, relevant: Bools, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Return places of relevant and of other pictures; background ones come after all judged.
 
-        Both kinds of pair are mixed, so that neither has the last word.
+        Both kinds of pair are shuffled, so that neither comes last.
         """
         fits, others = np.flatnonzero(relevant), np.flatnonzero(~relevant)
         n_judged = self.n_draws if len(fits) and len(others) else 0

@@ -1,4 +1,4 @@
-"""Relevance score feedback: nearer to a relevant picture than to any other one, a rival of paper B.
+"""Relevance score feedback by the nearest relevant and other picture; a baseline of paper B.
 
 Giacinto, "A nearest-neighbor approach to relevance feedback in content based image retrieval", CIVR
 2007. With the distances dR and dN to the nearest relevant and the nearest other judged picture,
@@ -16,7 +16,7 @@ mR and mN are means of both kinds, sigma the root mean square distance of releva
 and dmax the largest d(x, Q) of the pictures that are scored together.
 
 Without other pictures the score is -dR, without relevant ones dN; a picture that is equal to one of
-both kinds has 1/2. Paper B speaks of "the ratio of the distances", so that plain is the default.
+both kinds has 1/2. Paper B has "the ratio of the distances", so the plain form is the default.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RelevanceScore(NearnessLearner):
 
     @property
     def ready(self) -> bool:
-        """Whether anything was judged."""
+        """Whether there are judgements."""
         return bool(len(getattr(self, "rows_", ())))
 
     def _check(self) -> None:
@@ -68,7 +68,7 @@ class RelevanceScore(NearnessLearner):
 
     def _learn(self, rows: Floats, relevant: Bools) -> None:
         self._keep(rows, relevant)
-        # Q is a sum of judged rows whose parts sum to 1, so that distances to them tell that to Q.
+        # Q is an affine combination of judged rows, so distances to them determine that to Q.
         self._parts = moved_query(rows, relevant)
         between = squared_distances(rows, rows)
         self._offset = 0.5 * float(self._parts @ between @ self._parts)

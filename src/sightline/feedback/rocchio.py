@@ -2,8 +2,8 @@
 
     w = a q + b mean(R) - c mean(N)
 
-Rocchio, "Relevance feedback in information retrieval", 1971. The usual weights a = 1, b = .75 and
-c = .15. A mean of no pictures is left out; a query that was not given too.
+Rocchio, "Relevance feedback in information retrieval", 1971. The usual weights a = 1, b = .75 and c
+= .15. A mean of no pictures is left out, and so is a missing query.
 """
 
 from __future__ import annotations

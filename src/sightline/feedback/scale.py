@@ -9,10 +9,10 @@ picture's, and by the standard deviation alone it would lie thirty widths from t
 of a picture that was measured is never beyond 10; that of another picture may be, and is cut off
 there by `bounded`.
 
-Scores that differ by no more than float32 can tell apart, relative to the largest of them, rank
+Scores that differ by no more than the precision of float32, relative to the largest of them, rank
 nothing: they are flat, and their z is 0. The same holds for differences below the smallest normal
-number of float32, whose reciprocal would overflow. Of another picture, whose score is not the flat
-one, `bounded` gives what it gives for any spread that is small enough: 10 above, -10 below.
+number of float32, whose reciprocal would overflow. For another picture, whose score is not the flat
+one, `bounded` gives the limit for small spreads: 10 above, -10 below.
 """
 
 from __future__ import annotations

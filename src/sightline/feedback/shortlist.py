@@ -1,12 +1,12 @@
-"""A shortlist: the best rows for weights, found among rows of a byte a number, then ranked exactly.
+"""A shortlist: the best rows for weights, selected by 8-bit quantised rows, then ranked exactly.
 
 A round of feedback reads every row of a collection, and what it costs is reading. Rows rounded to
 whole numbers from -127 to 127 are a quarter as long:
 
     x ~ s c,   s = max |x_k| / 127,   c_k = round(x_k / s)          w ~ t v,   v of 16 bits
 
-The rows with the largest s (c.v) are looked up and ranked by w.x itself, so that scores are exact;
-what may be missed is a row whose rounded score fell out of the shortlist.
+The rows with the largest s (c.v) are ranked by w.x itself, so that scores are exact; only a row
+whose rounded score is below the shortlist is missed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _BLOCK = 1 << 14
 
 
 class Shortlist:
-    """Rows of a collection, ready for one round of feedback after the other.
+    """Rows of a collection, quantised for repeated rounds of feedback.
 
     Parameters
     ----------
     rows : array-like of shape (pictures, d)
-        Finite; they are looked at again for every answer, and may be mapped.
+        Finite; they are read for every query, and may be memory-mapped.
     n_candidates : int, default=200
         How many rows are ranked exactly.
 
@@ -66,9 +66,9 @@ class Shortlist:
         scores, places = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.int64)
         _shortlist_fast.scan(self.codes, self.scale, whole_weights(exact), scores, places)
         places.sort()
-        found = self.rows[places] @ exact
-        best = np.argsort(-found, kind="stable")[:k]
-        return places[best], found[best]
+        scores_of_rows = self.rows[places] @ exact
+        best = np.argsort(-scores_of_rows, kind="stable")[:k]
+        return places[best], scores_of_rows[best]
 
 
 def rounded(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
@@ -87,5 +87,5 @@ def whole_weights(w: Floats) -> NDArray[np.int16]:
     """Return weights as whole numbers, as large as sums of 32 bits allow."""
     largest = min(2**15 - 1, (2**31 - 1) // (_LARGEST * len(w)))
     longest = float(np.abs(w).max())
-    found = np.rint(w * (largest / longest if longest > 0 else 0.0))
-    return np.asarray(found, dtype=np.int16)
+    rounded_weights = np.rint(w * (largest / longest if longest > 0 else 0.0))
+    return np.asarray(rounded_weights, dtype=np.int16)

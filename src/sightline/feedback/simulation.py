@@ -1,9 +1,9 @@
-"""A simulated user, who judges by class and errs now and then, and their sessions with a learner.
+"""A simulated user, who judges by class with some errors, and their sessions with a learner.
 
 A session of paper B: pictures are ranked by the query, the best 20 are judged, the learner learns
-from all judgements so far and ranks anew, and so on for 9 rounds. The query itself counts as judged
-relevant. Judged pictures stay in the ranking; a learner that says where they stand, as `Blend`
-does, has them placed there.
+from all judgements so far and ranks again, and so on for 9 rounds. The query itself counts as
+judged relevant. Judged pictures stay in the ranking; where a learner has `stands_`, as `Blend`
+does, they are placed by it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from sightline.feedback.learner import finite_rows, number, whole_number
 
 
 class SimulatedUser:
-    """Somebody who wants the pictures of one class, and gives a share of wrong answers.
+    """A user who searches for the pictures of one class, and gives a share of wrong answers.
 
-    Asked about a picture again, they give the same answer.
+    The answer about a picture is always the same.
 
     Parameters
     ----------
     fits : array-like
-        For each picture of the collection, whether it is wanted.
+        For each picture of the collection, whether it is relevant.
     flipped : float, default=0.0
-        The share of pictures about which they are wrong, from 0 to 1.
+        The share of pictures with a wrong answer, from 0 to 1.
     random_state : int, default=0
-        Seed of which these are.
+        Seed of the choice of these.
 
     Examples
     --------
@@ -45,11 +45,11 @@ class SimulatedUser:
         self.fits: Bools = np.asarray(fits, dtype=bool)
         number("flipped", flipped, "SimulatedUser", 0.0, 1.0)
         wrong = np.random.default_rng([random_state, 1]).random(len(self.fits)) < flipped
-        self._said = np.where(self.fits != wrong, 1, -1)
+        self._answers = np.where(self.fits != wrong, 1, -1)
 
     def judge(self, pictures: Any) -> Ints:
         """Return +1 or -1 for each picture, by its position."""
-        return np.asarray(self._said[np.asarray(pictures, dtype=np.int64)], dtype=np.int64)
+        return np.asarray(self._answers[np.asarray(pictures, dtype=np.int64)], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +90,9 @@ def simulate(
     X : array-like
         A row for each picture; the untouched ranking is by the inner product with the query's.
     query : int
-        The position of the picture asked for, which is not shown.
+        The position of the query picture, which is not shown.
     from_query : bool, default=True
-        Start the learner with the query's row, or else with nothing.
+        Start the learner with the query's row, or else without a query.
 
     Examples
     --------

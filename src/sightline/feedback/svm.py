@@ -1,11 +1,11 @@
-"""Support vector machine feedback: judged pictures classified by an RBF kernel, a rival of paper B.
+"""Support vector machine feedback with an RBF kernel; a baseline of paper B.
 
     min 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w.phi(x_i) + b))
     K(x, x') = exp(-gamma ||x - x'||^2)
 
-The score is the decision value, in units of the margin. It is fitted anew to all judgements in
-each round, by scikit-learn (extra `baselines`). The paper gives no parameters: C = 1 and gamma = 5,
-which is 1/(2 s2) of kernel PA's s2 = .1. Before both kinds of judgement there is nothing to fit.
+The score is the decision value, in units of the margin. It is refitted to all judgements in each
+round, by scikit-learn (extra `baselines`). The paper gives no parameters: C = 1 and gamma = 5,
+which is 1/(2 s2) of kernel PA's s2 = .1. Without both kinds of judgement there is nothing to fit.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SVM(NearnessLearner):
 
     @property
     def ready(self) -> bool:
-        """Whether both kinds of judgement were there."""
+        """Whether there are judgements of both kinds."""
         relevant = getattr(self, "relevant_", np.zeros(0, dtype=bool))
         return bool(relevant.any() and not relevant.all())
 

@@ -1,10 +1,10 @@
-"""Rankers: learners that put pictures in order for a query of words.
+"""Rankers: learners that rank pictures for a query of words.
 
 `PAMIR` (paper A) and its variants `WARP`, `KernelPAMIR` and `ThresholdPAMIR` learn from pictures
 and their words. `LSCMR` (paper C) and its baselines `SSI`, `CCA`, `SemanticMatching` and
 `ConceptMatching` map two kinds of things into one space; `Caption...` are the same between captions
-and pictures. `LogProduct` re-ranks by the word scores of an annotator, and `CutOff` says where a
-list of results ends. `ThresholdPAMIR` is a library part that no command uses.
+and pictures. `LogProduct` re-ranks by the word scores of an annotator, and `CutOff` predicts where
+a list of results should end. `ThresholdPAMIR` is a library part that no command uses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compiled: kernel PAMIR's loop over triplets.
 
-The scores G = alpha K of all words and training pictures are kept up to date, so that a triplet is
-looked up in a few places, and only an update walks along rows: that of each of the query's words in
-G, and those of the two pictures in K, which is symmetric.
+The scores G = alpha K of all words and training pictures are kept up to date, so that a triplet
+reads a few numbers, and only an update walks along rows: that of each of the query's words in G,
+and those of the two pictures in K, which is symmetric.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _BLUR = 4.0 * 1.1920929e-07
 @njit(cache=True, nogil=True)
 def squared_gap(K: Floats, p: int, m: int) -> float:
     """Return ||phi(p) - phi(m)||^2 = k(p, p) - 2 k(p, m) + k(m, m), 0 where rounding hides it."""
-    own, other = np.float64(K[p, p]), np.float64(K[m, m])
-    gap = own - 2.0 * np.float64(K[p, m]) + other
-    if abs(gap) <= _BLUR * (abs(own) + abs(other)):
+    k_pp, k_mm = np.float64(K[p, p]), np.float64(K[m, m])
+    gap = k_pp - 2.0 * np.float64(K[p, m]) + k_mm
+    if abs(gap) <= _BLUR * (abs(k_pp) + abs(k_mm)):
         return 0.0
     return gap
 
 
 @njit(cache=True, nogil=True)
 def learn(
-    alpha: Floats, U: Doubles, seen: int, K: Floats, G: Floats, negative: Ints,
+    alpha: Floats, U: Doubles, processed: int, K: Floats, G: Floats, negative: Ints,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, C: float, variant: int, scratch: Floats,
     counts: Ints,
 ) -> None:  # fmt: skip
     """Learn from triplets in turn; `U` is for averaging, without rows where it is not wanted.
 
-    `negative` counts squared distances below 0, `counts` what became of all triplets; `scratch` is
-    not needed.
+    `processed` is the number of triplets of earlier calls. `negative` counts squared distances
+    below 0, `counts` the outcomes of all triplets; `scratch` is not used.
     """
     for i in range(len(query)):
         q, p, m = query[i], plus[i], minus[i]
@@ -64,6 +64,6 @@ def learn(
             alpha[t, m] -= step
             add_difference(G[t], step, K[p], K[m])
             if len(U):
-                late = (seen + i) * tau * weights[k]
+                late = (processed + i) * tau * weights[k]
                 U[t, p] += late
                 U[t, m] -= late

@@ -1,4 +1,4 @@
-"""What kernel PAMIR learns over: pictures as rows of a kernel, and the loop over its table."""
+"""The rows that kernel PAMIR learns from: pictures by a kernel, and the loop over its table."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class Space:
     def __init__(self, pictures: Any, kernel: MeanKernel | None, chosen: Ints | None) -> None:
         self.pictures, self.kernel, self.chosen = pictures, kernel, chosen
         if chosen is not None:
-            self.root = inverse_root(self._likeness(some(pictures, chosen)))
+            self.root = inverse_root(self._similarity(some(pictures, chosen)))
             if not self.root.size:
-                raise DataError("No landmark is like itself, so nothing can be learnt by them.")
+                raise DataError("Every landmark has similarity 0 to itself. Use another kernel.")
 
     def rows(self, pictures: Any = None) -> Floats:
         """Return rows of these pictures, or of the training pictures."""
         if self.chosen is None:
             if pictures is None and self.kernel is not None:
                 return self.kernel(self.pictures)
-            return self._likeness(self.pictures if pictures is None else pictures)
-        asked = self.pictures if pictures is None else pictures
-        out = np.empty((count(asked), self.root.shape[1]), dtype=np.float32)
+            return self._similarity(self.pictures if pictures is None else pictures)
+        inputs = self.pictures if pictures is None else pictures
+        out = np.empty((count(inputs), self.root.shape[1]), dtype=np.float32)
         for block in blocks(len(out)):
-            out[block] = self._likeness(some(asked, block)) @ self.root
+            out[block] = self._similarity(some(inputs, block)) @ self.root
         return out
 
     def alpha(self, W: Floats) -> tuple[Floats, Ints]:
@@ -61,16 +61,16 @@ class Space:
             return W, np.arange(W.shape[1])
         return (W @ self.root.T).astype(np.float32), self.chosen
 
-    def _likeness(self, pictures: Any) -> Floats:
+    def _similarity(self, pictures: Any) -> Floats:
         if self.kernel is None:
             table: Floats = pictures if self.chosen is None else pictures[:, self.chosen]
             return table
-        marks = self.pictures if self.chosen is None else some(self.pictures, self.chosen)
-        return self.kernel(pictures, marks)
+        landmarks = self.pictures if self.chosen is None else some(self.pictures, self.chosen)
+        return self.kernel(pictures, landmarks)
 
 
 class OverLandmarks(PAMIR):
-    """PAMIR over coordinates, under the name that people know it by."""
+    """PAMIR over coordinates; messages name it by its public name."""
 
     _name: ClassVar[str] = "KernelPAMIR"
 
@@ -92,7 +92,8 @@ class OverPictures(OverLandmarks):
 class KernelLoop(Loop):
     """Learns from triplets of one sampler, block by block, by a kernel's table.
 
-    `n_negative` is how many squared distances were below 0, by the triplets seen after each run.
+    `n_negative` is how many squared distances were below 0, by the number of triplets after each
+    run.
     """
 
     def __init__(
@@ -107,16 +108,16 @@ class KernelLoop(Loop):
     def run(self, n: int, progress: Progress) -> None:
         """Learn from n more triplets."""
         super().run(n, progress)
-        self.n_negative[self.weights.seen] = int(self._negative[0])
+        self.n_negative[self.weights.n_triplets] = int(self._negative[0])
 
 
 def check_memory(
     n: int, n_landmarks: int | None, n_words: int, budget: int, *, averaged: bool, table: bool
 ) -> None:
-    """Refuse what would need more memory than the budget; a `table` that is given is there already.
+    """Raise where training would exceed the memory budget; a given `table` takes no more of it.
 
-    Beside the kernel there are alpha, its best copy and the scores that are kept, and what
-    averaging needs twice.
+    Counted are the kernel, alpha, its best copy, the scores of training pictures and, where weights
+    are averaged, two tables of sums.
     """
     each = 12 + (16 if averaged else 0)
     if n_landmarks is None:
@@ -139,16 +140,16 @@ def kernel_of(
 ) -> tuple[MeanKernel | None, Any]:
     """Return the kernel, with bandwidths, and training pictures as it takes them.
 
-    For names that are "precomputed" there is no kernel, and X is its table.
+    For "precomputed" there is no kernel, and X is the table of similarities.
     """
     if names == "precomputed":
         table = as_pictures(X, None)
         check_symmetric(table)
         return None, table
-    given = X if isinstance(X, tuple) else (X,)
-    names = names if isinstance(names, tuple) else (names,) * len(given)
-    factors = factors if isinstance(factors, tuple) else (factors,) * len(given)
-    views = as_views(given, names)
+    inputs = X if isinstance(X, tuple) else (X,)
+    names = names if isinstance(names, tuple) else (names,) * len(inputs)
+    factors = factors if isinstance(factors, tuple) else (factors,) * len(inputs)
+    views = as_views(inputs, names)
     kernel = MeanKernel.of(views, names, factors=factors, weights=weights, random_state=seed)
     return kernel, views
 
@@ -163,6 +164,6 @@ def as_pictures(X: Any, kernel: MeanKernel | None, n_pictures: int | None = None
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Yield slices of pictures that are worth a call."""
+    """Yield slices of pictures, large enough to be worth a call."""
     for start in range(0, n, _BLOCK):
         yield slice(start, min(start + _BLOCK, n))

@@ -1,4 +1,4 @@
-"""The list-wise loss of log-products, its slopes, and Adam over the words of a batch."""
+"""The list-wise loss of log-products, its gradients, and Adam over the words of a batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# How fast a, b and M move beside each other; M has many more numbers.
+# Learning rates of a, b and M relative to each other; M has many more numbers.
 _PACE = (0.5, 1.0, 0.1)
 _DECAY = (0.9, 0.999)
 
@@ -23,7 +23,7 @@ def loss_and_slopes(
     b: NDArray[np.float32],
     M: NDArray[np.float32],
 ) -> tuple[float, tuple[NDArray[np.float32], ...]]:
-    """Return the mean loss of queries, and its slopes in a, b and M.
+    """Return the mean loss of queries, and its gradients by a, b and M.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def loss_and_slopes(
 
 
 class Adam:
-    """Weights on their way, with the running moments of their slopes."""
+    """The weights during training, with the running moments of their gradients."""
 
     def __init__(self, n_words: int, n_directions: int, rate: float, n_steps: int) -> None:
         self.a = np.ones(n_words, np.float32)
@@ -59,7 +59,7 @@ class Adam:
         self.M = np.zeros((n_directions, n_words), np.float32)
         self.first = [np.zeros_like(w) for w in (self.a, self.b, self.M)]
         self.second = [np.zeros_like(w) for w in (self.a, self.b, self.M)]
-        self.seen = np.zeros(n_words)
+        self.n_steps_of_word = np.zeros(n_words)
         self.rate, self.n_steps, self.done = rate, n_steps, 0
 
     def at(self, words: NDArray[np.int64]) -> tuple[NDArray[np.float32], ...]:
@@ -72,11 +72,11 @@ class Adam:
         slopes: tuple[NDArray[np.float32], ...],
         holds: tuple[float, ...],
     ) -> None:
-        """Move the weights of some words against their slopes, and towards where they are held."""
-        self.seen[words] += 1
+        """Move the weights of some words against their gradients and towards their priors."""
+        self.n_steps_of_word[words] += 1
         rate = self.rate * (1 - self.done / self.n_steps)
         self.done += 1
-        first, second = (1 - d ** self.seen[words] for d in _DECAY)
+        first, second = (1 - d ** self.n_steps_of_word[words] for d in _DECAY)
         for k, (weights, home) in enumerate(((self.a, 1.0), (self.b, 0.0), (self.M, 0.0))):
             w = weights[..., words]
             g = slopes[k] + np.float32(holds[k]) * (w - np.float32(home))

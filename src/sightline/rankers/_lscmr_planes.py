@@ -1,13 +1,13 @@
-"""Batches of orders as planes: what LSCMR's training knows of its lists.
+"""Batches of orders as cutting planes of LSCMR's training.
 
-A batch has an order for each of N lists, told by its inversions c. With s_i = 2 / (n+ n- N) of list
-i, its violation is linear in U'V:
+A batch has an order for each of N lists, given by its inversions c. With s_i = 2 / (n+ n- N) of
+list i, its violation is linear in U'V:
 
     mean Delta - <U'V, M>        M = sum_i q_i v_i'        v_i = s_i sum_d c_d d
 
-In `Counted` M is never made: c is kept, and what U and V have to go by are sums over lists and over
+In `Counted` M is never formed: c is kept, and the gradients by U and V are sums over lists and over
 documents. Where queries and documents have so few columns that M has no more numbers than c,
-`Formed` makes it, and looking at a batch again costs as little as M is small.
+`Formed` keeps M, and evaluating a batch again costs as little as M is small.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class Planes(ABC):
         self.Q, self.D, self.lists = Q, D, lists
         self.oracles = oracles or OracleShards(lists, criterion)
         self.scale = 2.0 / (lists.pairs() * len(lists))
-        everyone = np.array_equal(lists.query, np.arange(Q.shape[0]))
-        self.asked = Q if everyone else Q[lists.query]
+        all_in_order = np.array_equal(lists.query, np.arange(Q.shape[0]))
+        self.list_queries = Q if all_in_order else Q[lists.query]
         self._each = np.repeat(self.scale, np.diff(lists.start))
         self._scores = np.empty(len(lists.candidate))
 
     def separate(self, U: Doubles, V: Doubles) -> Plane:
         """Return the batch that these factors violate most."""
-        found = self.oracles.separate(self.scores(U, V))
-        return Plane(float(found.losses.mean()), self._row(found))
+        orders = self.oracles.separate(self.scores(U, V))
+        return Plane(float(orders.losses.mean()), self._row(orders))
 
     def scores(self, U: Doubles, V: Doubles) -> Doubles:
         """Return the score of every candidate of every list; the array is used again."""
@@ -67,11 +67,11 @@ class Planes(ABC):
         return self._scores
 
     @abstractmethod
-    def _row(self, found: Separated) -> NDArray[Any]: ...
+    def _row(self, orders: Separated) -> NDArray[Any]: ...
 
     @abstractmethod
     def together(self, planes: Sequence[Plane]) -> Together:
-        """Return batches that are to be looked at many times."""
+        """Return batches that are to be evaluated many times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +98,8 @@ class Together(ABC):
 class Counted(Planes):
     """Batches by their inversions."""
 
-    def _row(self, found: Separated) -> NDArray[np.int32]:
-        return found.counts
+    def _row(self, orders: Separated) -> NDArray[np.int32]:
+        return orders.counts
 
     def together(self, planes: Sequence[Plane]) -> Together:
         """Return batches side by side."""
@@ -108,10 +108,10 @@ class Counted(Planes):
 
 class _Counted(Together):
     def violations(self, U: Doubles, V: Doubles) -> Doubles:
-        found = np.empty(len(self.losses))
+        products = np.empty(len(self.losses))
         weighted = self.planes.scores(U, V) * self.planes._each
-        _lscmr_fast.inner_products(self.rows, weighted, found)
-        return self.losses - found
+        _lscmr_fast.inner_products(self.rows, weighted, products)
+        return self.losses - products
 
     def toward_u(self, i: int, V: Doubles) -> Doubles:
         planes, lists = self.planes, self.planes.lists
@@ -120,7 +120,7 @@ class _Counted(Together):
             np.asarray(planes.D @ V.T), lists.start, lists.candidate, self.rows[i], planes.scale,
             sums,
         )  # fmt: skip
-        return np.ascontiguousarray((planes.asked.T @ sums).T)
+        return np.ascontiguousarray((planes.list_queries.T @ sums).T)
 
     def toward_v(self, i: int, U: Doubles) -> Doubles:
         planes, lists = self.planes, self.planes.lists
@@ -135,13 +135,13 @@ class _Counted(Together):
 class Formed(Planes):
     """Batches by their matrices; both sides are dense."""
 
-    def _row(self, found: Separated) -> Doubles:
+    def _row(self, orders: Separated) -> Doubles:
         lists = self.lists
         sums = np.empty((len(lists), self.D.shape[1]))
         _lscmr_fast.sum_of_candidates(
-            self.D, lists.start, lists.candidate, found.counts, self.scale, sums
+            self.D, lists.start, lists.candidate, orders.counts, self.scale, sums
         )
-        row: Doubles = (self.asked.T @ sums).ravel()
+        row: Doubles = (self.list_queries.T @ sums).ravel()
         return row
 
     def together(self, planes: Sequence[Plane]) -> Together:
@@ -171,7 +171,7 @@ def planes_of(
     shards: int = 1,
     compute: Mapper | None = None,
 ) -> Planes:
-    """Return batches in the form that costs less; oracles work in shards, and where is said."""
+    """Return batches in the form that costs less; oracles work in shards, on `compute`."""
     oracles = OracleShards(lists, criterion, shards, compute)
     dense = not (hasattr(Q, "tocsr") or hasattr(D, "tocsr"))
     small = Q.shape[1] * D.shape[1] <= len(lists.candidate)

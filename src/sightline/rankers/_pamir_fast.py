@@ -3,10 +3,10 @@
 Triplets that follow one another with the same query and relevant picture share the latter's score,
 until an update changes it.
 
-Places in sparse rows are unsigned: with a sign, numba looks at each whether it counts from the end,
-which takes as long as the arithmetic. What runs once a word or a picture is inlined: handing five
-arrays over takes as long as twenty products. Rows of triplets to come are fetched while others are
-learnt from.
+Places in sparse rows are unsigned: with a sign, numba checks of each whether it counts from the
+end, which takes as long as the arithmetic. What runs once a word or a picture is inlined: passing
+five arrays takes as long as twenty products. Rows of triplets to come are fetched while others are
+learned from.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ def overlap(
 def spread(
     scratch: Floats, columns: Columns, values: Floats, begin: np.uint64, end: np.uint64
 ) -> None:
-    """Write a row out in full."""
+    """Write a sparse row into the dense `scratch`."""
     for i in range(begin, end):
         scratch[columns[i]] = values[i]
 
 
 @njit(cache=True, nogil=True, inline="always")
 def wipe(scratch: Floats, columns: Columns, begin: np.uint64, end: np.uint64) -> None:
-    """Take a row out again."""
+    """Set the cells of a sparse row in `scratch` to 0 again."""
     for i in range(begin, end):
         scratch[columns[i]] = np.float32(0.0)
 
@@ -131,23 +131,23 @@ def move_sparse(
 
 @njit(cache=True, nogil=True)
 def learn_sparse(
-    W: Floats, U: Doubles, seen: int,
+    W: Floats, U: Doubles, processed: int,
     start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, C: float, variant: int, scratch: Floats,
     counts: Ints,
 ) -> None:  # fmt: skip
-    """Learn from triplets in turn that the margin is 1, all of them alike."""
-    alike = np.empty(0)
+    """Learn from triplets in turn, with margin 1 and the same C for all of them."""
+    same = np.empty(0)
     learn_sparse_by(
-        W, U, seen, start, columns, values, norms, q_start, terms, weights, q_norms,
-        query, plus, minus, alike, alike, C, variant, scratch, counts,
+        W, U, processed, start, columns, values, norms, q_start, terms, weights, q_norms,
+        query, plus, minus, same, same, C, variant, scratch, counts,
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def learn_sparse_by(
-    W: Floats, U: Doubles, seen: int,
+    W: Floats, U: Doubles, processed: int,
     start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, rho: Doubles, share: Doubles,
@@ -155,8 +155,9 @@ def learn_sparse_by(
 ) -> None:  # fmt: skip
     """Learn from triplets in turn; `U` is for averaging, without rows where it is not wanted.
 
-    `rho` is the margin of each triplet and `share` what C is multiplied with; 1 where they are
-    empty. `scratch` has a place for each column and is all 0, before and after.
+    `processed` is the number of triplets of earlier calls. `rho` is the margin of each triplet and
+    `share` the factor of its C; both are 1 where they are empty. `scratch` has a place for each
+    column and is all 0, before and after.
     """
     last_q, last_p, written, above = -1, -1, -1, 0.0
     for i in range(len(query)):
@@ -192,7 +193,7 @@ def learn_sparse_by(
         if outcome != UPDATED:
             continue
         move_sparse(
-            W, U, seen + i, tau, terms, weights, first, last,
+            W, U, processed + i, tau, terms, weights, first, last,
             columns, values, begin, end, m_begin, m_end,
         )  # fmt: skip
         last_p = -1
@@ -211,21 +212,21 @@ def product(a: Floats, b: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def learn_dense(
-    W: Floats, U: Doubles, seen: int, X: Floats,
+    W: Floats, U: Doubles, processed: int, X: Floats,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, C: float, variant: int, v: Floats, counts: Ints,
 ) -> None:  # fmt: skip
-    """Learn from triplets in turn that the margin is 1, all of them alike."""
-    alike = np.empty(0)
+    """Learn from triplets in turn, with margin 1 and the same C for all of them."""
+    same = np.empty(0)
     learn_dense_by(
-        W, U, seen, X, q_start, terms, weights, q_norms,
-        query, plus, minus, alike, alike, C, variant, v, counts,
+        W, U, processed, X, q_start, terms, weights, q_norms,
+        query, plus, minus, same, same, C, variant, v, counts,
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def learn_dense_by(
-    W: Floats, U: Doubles, seen: int, X: Floats,
+    W: Floats, U: Doubles, processed: int, X: Floats,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, rho: Doubles, share: Doubles,
     C: float, variant: int, v: Floats, counts: Ints,
@@ -252,7 +253,7 @@ def learn_dense_by(
         counts[outcome] += 1
         if outcome != UPDATED:
             continue
-        move_dense(W, U, seen + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
+        move_dense(W, U, processed + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
         add_difference(v, np.float32(tau * q_norms[q]), X[p], X[m])
         above = product(v, X[p])
 

@@ -1,7 +1,7 @@
 """Queries with the F1 of every set of best pictures that could be shown of them.
 
-Of a query with n+ relevant pictures the best max(200, 4 n+) are looked at one by one: a list that
-goes on from there has an F1 of .4 at most. The rest comes in at once, with the last picture.
+Of a query with n+ relevant pictures the best max(200, 4 n+) are evaluated one by one: a longer list
+has an F1 of .4 at most. The rest counts as one step, with the last picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LENGTHS = 3
-# Queries of one length that are too few to speak for themselves share what all queries have.
+# Queries of one length that are too few for an estimate of their own share that of all queries.
 _FEW = 20
 _ROUNDING = 1e-6
 _LIST, _LISTS = 200, 4
@@ -43,7 +43,7 @@ class ShownSets:
     ranked : ndarray of float64
         The listed pictures' scores, best first.
     f1 : ndarray of float64
-        What showing the pictures down to this one gives.
+        F1 of the list that ends with this picture.
     relevant : ndarray of float64
         The scores of relevant pictures, those of query i between start_of[i] and the next.
     others : ndarray of float64
@@ -67,25 +67,25 @@ class ShownSets:
 
     @classmethod
     def of(cls, table: NDArray[np.float32], queries: QuerySet, depth: int) -> ShownSets:
-        """Return the queries that can be learnt from; `table` is pictures by words."""
+        """Return the queries that can be learned from; `table` is pictures by words."""
         from sightline.measures.many import query_scores
 
-        kept = _usable(queries)
-        n_fit = np.diff(kept.fit_start)
+        usable = _usable(queries)
+        n_fit = np.diff(usable.fit_start)
         at = _starts(np.minimum(np.maximum(_LIST, _LISTS * n_fit), len(table) - 1) + 1)
-        ranked, f1, relevant = np.empty(at[-1]), np.empty(at[-1]), np.empty(len(kept.fit))
-        others = np.full((len(kept), depth), -np.inf)
-        for first, part in query_scores(table, kept):
+        ranked, f1, relevant = np.empty(at[-1]), np.empty(at[-1]), np.empty(len(usable.fit))
+        others = np.full((len(usable), depth), -np.inf)
+        for first, part in query_scores(table, usable):
             for i, scores in enumerate(part, first):
-                fit = kept.fitting(i)
-                relevant[kept.fit_start[i] : kept.fit_start[i + 1]] = scores[fit]
-                mine = slice(at[i], at[i + 1])
-                ranked[mine], f1[mine], best = _listed(scores, fit, at[i + 1] - at[i], depth)
+                fit = usable.fitting(i)
+                relevant[usable.fit_start[i] : usable.fit_start[i + 1]] = scores[fit]
+                span = slice(at[i], at[i + 1])
+                ranked[span], f1[span], best = _listed(scores, fit, at[i + 1] - at[i], depth)
                 # Where there are fewer, the best of them stands in.
                 others[i] = best[0] if len(best) else -np.inf
                 others[i, : len(best)] = best
-        words = kept.start, kept.term, kept.weight, table.shape[1]
-        return cls(at, ranked, f1, relevant, kept.fit_start, others, *words)
+        words = usable.start, usable.term, usable.weight, table.shape[1]
+        return cls(at, ranked, f1, relevant, usable.fit_start, others, *words)
 
     def __len__(self) -> int:
         return len(self.at) - 1
@@ -111,34 +111,34 @@ class ShownSets:
         """Return the mean F1 of what is shown."""
         shown = self.ranked >= np.repeat(self.thresholds(fitted), np.diff(self.at))
         n_shown = np.add.reduceat(shown, self.at[:-1], dtype=np.int64)
-        found = self.f1[self.at[:-1] + np.maximum(n_shown - 1, 0)]
-        return float(np.where(n_shown > 0, found, 0.0).mean())
+        f1 = self.f1[self.at[:-1] + np.maximum(n_shown - 1, 0)]
+        return float(np.where(n_shown > 0, f1, 0.0).mean())
 
     def with_best_offsets(self, fitted: FittedThreshold) -> FittedThreshold:
         """Return the same with the offsets that give the largest mean F1 for each length.
 
         What lengths with few queries share is one number for each word; where thresholds follow the
-        best picture, one number for each query, which was found to be alike for all lengths.
+        best picture, one number for each query, which was the same for all lengths where tried.
         """
         shape = np.ones(LENGTHS) if fitted.follow else np.arange(1.0, LENGTHS + 1)
         offsets = shape * self._best_offset(fitted, np.arange(len(self)), shape)
         for length in range(LENGTHS):
-            mine = np.flatnonzero(self.length == length)
-            if len(mine) >= _FEW:
-                offsets[length] = self._best_offset(fitted, mine, np.ones(LENGTHS))
+            members = np.flatnonzero(self.length == length)
+            if len(members) >= _FEW:
+                offsets[length] = self._best_offset(fitted, members, np.ones(LENGTHS))
         return fitted._replace(offsets=offsets)
 
     def _best_offset(
-        self, learnt: FittedThreshold, mine: NDArray[np.int64], shape: NDArray[np.float64]
+        self, fitted: FittedThreshold, members: NDArray[np.int64], shape: NDArray[np.float64]
     ) -> float:
         """Return the b for which offsets of b times `shape` give some queries the best mean F1.
 
         Going down with b, each picture that comes in changes its query's F1 by a known amount, so
         one sort of all pictures gives the sum for every b.
         """
-        none = learnt._replace(offsets=np.zeros(LENGTHS))
+        none = fitted._replace(offsets=np.zeros(LENGTHS))
         chosen = np.zeros(len(self), dtype=np.bool_)
-        chosen[mine] = True
+        chosen[members] = True
         n_listed = np.diff(self.at)
         listed = np.repeat(chosen, n_listed)
         unit = np.repeat(self.mean_weight * shape[self.length], n_listed)
@@ -182,14 +182,14 @@ def _listed(
 
 def halves(queries: QuerySet, n_pictures: int) -> list[tuple[NDArray[np.bool_], QuerySet]]:
     """Return every other picture and the rest, each with the queries over it."""
-    found = []
+    sides = []
     for side in (0, 1):
         mask = np.arange(n_pictures) % 2 == side
-        kept = mask[queries.fit]
-        ends = np.concatenate(([0], np.cumsum(kept)))
-        fit = (np.cumsum(mask) - 1)[queries.fit[kept]]
-        found.append((mask, replace(queries, fit_start=ends[queries.fit_start], fit=fit)))
-    return found
+        inside = mask[queries.fit]
+        ends = np.concatenate(([0], np.cumsum(inside)))
+        fit = (np.cumsum(mask) - 1)[queries.fit[inside]]
+        sides.append((mask, replace(queries, fit_start=ends[queries.fit_start], fit=fit)))
+    return sides
 
 
 def _usable(queries: QuerySet) -> QuerySet:
@@ -200,10 +200,10 @@ def _usable(queries: QuerySet) -> QuerySet:
     keep = (n_terms > 0) & (n_fit > 0) & (total > 0)
     if not keep.any():
         raise DataError("No query has both a word and a relevant picture. Give at least one.")
-    mine, fitting = np.repeat(keep, n_terms), np.repeat(keep, n_fit)
+    terms, relevant = np.repeat(keep, n_terms), np.repeat(keep, n_fit)
     return QuerySet(
-        _starts(n_terms[keep]), queries.term[mine], queries.weight[mine],
-        _starts(n_fit[keep]), queries.fit[fitting],
+        _starts(n_terms[keep]), queries.term[terms], queries.weight[terms],
+        _starts(n_fit[keep]), queries.fit[relevant],
     )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Compiled: SSI's steps over pairs of documents, some pairs of a query in a row.
 
 Factors are kept feature by feature (A = U', B = V'), so that a feature's k numbers lie side by
-side. While pairs of one query are learnt from, u = U q is kept up to date by |q|^2 times what U
-gains, and U itself is moved once after the last of them; that gives what moving it each time would.
+side. While pairs of one query are learned from, u = U q is kept up to date by |q|^2 times what U
+gains, and U itself is moved once after the last of them; the result is the same as moving it each
+time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sightline.solvers._triplets_fast import below, following
 
 @njit(cache=True, nogil=True)
 def drawn(x: np.uint64, i: int, start: Ints, documents: Ints) -> int:
-    """Return one of a list's documents, all alike."""
+    """Return one of a list's documents, drawn uniformly."""
     return int(documents[start[i] + below(x, start[i + 1] - start[i])])
 
 

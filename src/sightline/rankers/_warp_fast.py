@@ -1,7 +1,8 @@
 """Compiled: WARP's loop over queries and relevant pictures, for sparse and for dense rows.
 
-The arithmetic is that of `_pamir_fast`, in the same order, so that one trial is PAMIR. The first
-other picture is the drawn triplet's, further ones come from a state of their own.
+The arithmetic is that of `_pamir_fast`, in the same order, so that with one trial it is PAMIR. The
+first other picture is that of the drawn triplet; further ones are drawn by a random state of their
+own.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def another(
     x: np.uint64, q: int, p: int, fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints,
     n_pictures: int, n_lower: Ints,
 ) -> int:  # fmt: skip
-    """Return a picture that p should precede, all alike; `n_lower` is empty without grades."""
+    """Draw uniformly a picture that p should precede; `n_lower` is empty without grades."""
     if len(n_lower):
         return int(negative[negative_start[q] + below(x, n_lower[p])])
     return negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
@@ -53,7 +54,7 @@ def another(
 
 @njit(cache=True, nogil=True)
 def learn_sparse(
-    W: Floats, U: Doubles, seen: int,
+    W: Floats, U: Doubles, processed: int,
     start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, state: NDArray[np.uint64],
@@ -63,9 +64,9 @@ def learn_sparse(
 ) -> None:  # fmt: skip
     """Learn from triplets in turn, looking for other pictures until one violates the margin.
 
-    `U` is for averaging, without rows where it is not wanted; `L` is the weight of each rank, by
-    which C is multiplied; `gains` are those of grades, if there are any. `scratch` has a place for
-    each column and is all 0, before and after.
+    `processed` is the number of triplets of earlier calls. `U` is for averaging, without rows where
+    it is not wanted; `L` is the weight of each rank, by which C is multiplied; `gains` are those of
+    grades, if there are any. `scratch` has a place for each column and is all 0, before and after.
     """
     x = state[0]
     last_q, last_p, above = -1, -1, 0.0
@@ -104,7 +105,7 @@ def learn_sparse(
         if outcome != UPDATED:
             continue
         move_sparse(
-            W, U, seen + i, tau, terms, weights, first, last,
+            W, U, processed + i, tau, terms, weights, first, last,
             columns, values, begin, end, m_begin, m_end,
         )  # fmt: skip
         last_p = -1
@@ -113,7 +114,7 @@ def learn_sparse(
 
 @njit(cache=True, nogil=True)
 def learn_dense(
-    W: Floats, U: Doubles, seen: int, X: Floats,
+    W: Floats, U: Doubles, processed: int, X: Floats,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, state: NDArray[np.uint64],
     fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
@@ -148,7 +149,7 @@ def learn_dense(
         counts[outcome] += 1
         if outcome != UPDATED:
             continue
-        move_dense(W, U, seen + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
+        move_dense(W, U, processed + i, tau, terms, weights, q_start[q], q_start[q + 1], X[p], X[m])
         add_difference(v, np.float32(tau * q_norms[q]), X[p], X[m])
         above = product(v, X[p])
     state[0] = x

@@ -1,15 +1,15 @@
-"""Rankers across kinds, learnt from the words that pictures carry.
+"""Rankers across kinds, learned from the words on pictures.
 
 `lscmr`, `ssi` and `cca` rank between any two kinds of rows. Here one kind is texts: the words of a
-picture weighted by how rare they are, of length 1, whether they are one word or an article. They
-learn from two kinds of lists,
+picture weighted by how rare they are, as a unit vector, whether they are one word or an article.
+They learn from two kinds of lists,
 
     captions   a picture's words ask for pictures that share one of them, `n_candidates` at random
     words      a single word asks for some that carry it, among others that do not
 
-of which there are about as many of either, so that rare words count: with one list a word the mean
-AvgP of Corel5K's words was .36 on validation pictures described by a network, with ten .46 (PAMIR:
-.52). CCA needs no lists, only the pairs. What is learnt puts words and pictures into one space, so
+with about as many of either kind, so that rare words count: with one list a word the mean AvgP of
+Corel5K's words was .36 on validation pictures described by a network, with ten .46 (PAMIR: .52).
+CCA needs no lists, only the pairs. The fitted ranker maps words and pictures into one space, so
 that the score of a word is an inner product there, and an article is the sum of its words.
 """
 
@@ -33,7 +33,7 @@ from sightline.solvers.structural import STOPS, TrainingRound
 from sightline.validation import as_indicator
 
 _MOST_LISTS = 20_000
-_MOST_CARRIERS, _MOST_TIMES = 10, 20
+_MOST_CARRIERS, _MOST_REPEATS = 10, 20
 
 
 class Captions(PersistentEstimator):
@@ -58,8 +58,8 @@ class Captions(PersistentEstimator):
     ) -> Self:
         """Learn from rows of pictures, and the words of each, (pictures, words).
 
-        The dimensions are lowered to what there are of words or of columns. `on_round` is called
-        with each round, by rankers that have any.
+        There are at most as many dimensions as words or columns. `on_round` is called with each
+        round, by rankers that have any.
         """
         X = as_side(X, "X", type(self).__name__, min_samples=2)
         table, self.classes_ = as_indicator(y, type(self).__name__)
@@ -106,16 +106,18 @@ class Captions(PersistentEstimator):
         return self.ranker_.embed_queries(rows if words is None else rows[words])
 
     def text_points(self, labels: Any) -> Floats:
-        """Return texts, told by the words each holds, as points of the shared space, (texts, k).
+        """Return texts, given by the words of each, as points of the shared space, (texts, k).
 
         Words may be counted; a text of none lies at 0.
         """
         self._check_fitted()
         texts = as_texts(labels, self.idf_)
-        said = np.diff(texts.indptr) > 0
-        points = np.zeros((len(said), self.word_points(np.zeros(1, np.int64)).shape[1]), np.float32)
-        if said.any():
-            points[said] = self.ranker_.embed_queries(texts[said])
+        has_words = np.diff(texts.indptr) > 0
+        points = np.zeros(
+            (len(has_words), self.word_points(np.zeros(1, np.int64)).shape[1]), np.float32
+        )
+        if has_words.any():
+            points[has_words] = self.ranker_.embed_queries(texts[has_words])
         return points
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -126,11 +128,11 @@ class Captions(PersistentEstimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
-        made = cls()
-        made.idf_ = np.asarray(arrays["caption_idf"])
-        made.classes_ = np.arange(len(made.idf_))
-        made.ranker_ = cls._kind.from_arrays(arrays)
-        return made
+        ranker = cls()
+        ranker.idf_ = np.asarray(arrays["caption_idf"])
+        ranker.classes_ = np.arange(len(ranker.idf_))
+        ranker.ranker_ = cls._kind.from_arrays(arrays)
+        return ranker
 
 
 class CaptionLSCMR(Captions):
@@ -149,7 +151,7 @@ class CaptionLSCMR(Captions):
     random_state : int, default=0
         As of `LSCMR`.
     n_candidates : int, default=40
-        Of a list.
+        Candidates of a list.
 
     Examples
     --------
@@ -215,10 +217,10 @@ class CaptionLSCMR(Captions):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, and how its training went."""
-        made = super().from_arrays(arrays)
+        ranker = super().from_arrays(arrays)
         if "course" in arrays:
-            made.course_, made.stop_reason_ = arrays["course"], STOPS[int(arrays["stop"])]
-        return made
+            ranker.course_, ranker.stop_reason_ = arrays["course"], STOPS[int(arrays["stop"])]
+        return ranker
 
 
 class CaptionSSI(Captions):
@@ -285,7 +287,7 @@ class CaptionCCA(Captions):
 
 
 def as_texts(labels: Any, idf: Floats) -> Any:
-    """Return the words of each picture weighted by idf, of length 1; scipy's CSR."""
+    """Return the words of each picture weighted by idf, as unit vectors; scipy's CSR."""
     from scipy.sparse import csr_matrix, diags
 
     rows = csr_matrix(labels, dtype=np.float64) @ diags(idf.astype(np.float64))
@@ -302,24 +304,24 @@ def with_words(texts: Any, labels: Any, n: int, seed: int) -> tuple[Any, tuple[A
 
     rng = np.random.default_rng(seed)
     pictures, words = labels.shape
-    asked = np.arange(pictures)
+    sampled = np.arange(pictures)
     if pictures > _MOST_LISTS:
-        asked = np.sort(rng.choice(pictures, _MOST_LISTS, replace=False))
+        sampled = np.sort(rng.choice(pictures, _MOST_LISTS, replace=False))
     n = min(n, pictures)
-    drawn = [np.sort(rng.choice(pictures, n, replace=False)) for _ in asked]
+    drawn = [np.sort(rng.choice(pictures, n, replace=False)) for _ in sampled]
     shared = [
         np.asarray((labels[rows] @ labels[i].T).todense()).ravel() > 0
-        for i, rows in zip(asked, drawn, strict=True)
+        for i, rows in zip(sampled, drawn, strict=True)
     ]
     by_word = labels.tocsc()
-    times = min(_MOST_TIMES, max(1, len(asked) // words))
-    for word in np.tile(np.arange(words), times):
+    repeats = min(_MOST_REPEATS, max(1, len(sampled) // words))
+    for word in np.tile(np.arange(words), repeats):
         carriers = by_word.indices[by_word.indptr[word] : by_word.indptr[word + 1]]
         few = rng.permutation(carriers)[:_MOST_CARRIERS]
         others = np.setdiff1d(rng.choice(pictures, n, replace=False), carriers)
         drawn.append(np.concatenate([few, others]).astype(np.int64))
         shared.append(np.arange(len(drawn[-1])) < len(few))
-    query = np.concatenate([asked, np.tile(pictures + np.arange(words), times)])
+    query = np.concatenate([sampled, np.tile(pictures + np.arange(words), repeats)])
     return vstack([texts, identity(words, format="csr")], format="csr"), (drawn, shared, query)
 
 

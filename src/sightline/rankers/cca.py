@@ -1,13 +1,13 @@
-"""CCA: canonical correlation analysis of pairs, a rival of LSCMR.
+"""CCA: canonical correlation analysis of pairs, a baseline of LSCMR.
 
 Hotelling, "Relations between two sets of variates", 1936; for retrieval across kinds as in
 Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", 2010. Of pairs (q, d), both
-centred, it finds directions in which one tells most of the other,
+centred, it finds the directions in which they correlate most,
 
     max corr(A q, B d)        with the covariances raised by kappa times their mean variance
 
 and scores by the cosine in the shared space. One model serves both directions; relevance is not
-looked at.
+used.
 
 Both sides are first reduced to the directions of their largest singular values, in which
 covariances are diagonal, so that what is left is one singular value decomposition.
@@ -26,7 +26,7 @@ from sightline.errors import DataError, ParameterError
 from sightline.rankers.low_rank import TwoSided, as_side, check_components
 from sightline.vectors import l2_normalize
 
-# Directions of less than this share of the largest singular value are noise of rounding.
+# Directions below this share of the largest singular value are rounding errors.
 _LEAST = 1e-7
 
 
@@ -47,7 +47,7 @@ class CCA(TwoSided):
     correlations_ : ndarray
         Of the k dimensions, descending.
     A_, B_ : ndarray of shape (k, columns)
-        In float32. `q_mean_`, `d_mean_` are taken off before.
+        In float32. `q_mean_`, `d_mean_` are subtracted before.
 
     Examples
     --------
@@ -103,12 +103,12 @@ class CCA(TwoSided):
         return int(self.B_.shape[1])
 
     def embed_queries(self, Q: Any) -> Floats:
-        """Return queries in the shared space, of length 1; one that is the mean stays 0."""
+        """Return queries in the shared space, as unit vectors; one that is the mean stays 0."""
         self._check_fitted()
         return _projected(as_side(Q, "Q", "CCA", self.A_.shape[1]), self.q_mean_, self.A_)
 
     def embed(self, D: Any) -> Floats:
-        """Return documents in the shared space, of length 1; one that is the mean stays 0."""
+        """Return documents in the shared space, as unit vectors; one that is the mean stays 0."""
         self._check_fitted()
         return _projected(as_side(D, "D", "CCA", self.B_.shape[1]), self.d_mean_, self.B_)
 
@@ -123,11 +123,11 @@ class CCA(TwoSided):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
-        made = cls()
-        made.A_, made.B_ = arrays["A"], arrays["B"]
-        made.q_mean_, made.d_mean_ = arrays["q_mean"], arrays["d_mean"]
-        made.correlations_ = arrays["correlations"]
-        return made
+        ranker = cls()
+        ranker.A_, ranker.B_ = arrays["A"], arrays["B"]
+        ranker.q_mean_, ranker.d_mean_ = arrays["q_mean"], arrays["d_mean"]
+        ranker.correlations_ = arrays["correlations"]
+        return ranker
 
     def _check(self) -> None:
         kappa = self.kappa
@@ -175,13 +175,13 @@ def _reduced(X: Any, max_rank: int, kappa: float) -> _Reduced:
 
 
 def _largest(squares: Doubles, vectors: Doubles, most: int) -> tuple[Doubles, Doubles]:
-    """Return singular values and vectors, the largest first, without those that are noise."""
+    """Return singular values and vectors, the largest first, without rounding errors."""
     values = np.sqrt(np.maximum(squares, 0.0))[::-1]
-    kept = int(np.count_nonzero(values > _LEAST * max(float(values[0]), 1e-300)))
+    n_kept = int(np.count_nonzero(values > _LEAST * max(float(values[0]), 1e-300)))
     if not values[0] > 0:
         raise DataError("All rows of a side are the same, so CCA has nothing to learn from.")
-    kept = min(kept, most)
-    return values[:kept], vectors[:, ::-1][:, :kept]
+    n_kept = min(n_kept, most)
+    return values[:n_kept], vectors[:, ::-1][:, :n_kept]
 
 
 def _projected(rows: Any, mean: Floats, A: Floats) -> Floats:

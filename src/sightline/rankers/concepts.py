@@ -10,7 +10,7 @@ several at once: the concepts c are its most frequent words, and
     f(text, picture) = sum over c of P(c | text) P(c | picture)
 
 Departure: text is not classified by regression, since the concepts are themselves words of it, and
-a regression would only learn to read them; what a word says of other concepts is what counts.
+a regression would only learn to reproduce them; what counts is which other concepts a word implies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sightline.rankers.posteriors import softmax, softmax_regression
 from sightline.solvers.structural import TrainingRound
 from sightline.vectors import standardize
 
-# A concept needs so many pictures, and a word counts as if it had been seen once more by chance.
+# A concept needs so many pictures, and each word has one pseudo-count.
 _LEAST_PICTURES = 3
 _CHANCE = 1.0
 
@@ -83,17 +83,17 @@ class ConceptMatching(TwoSided):
                 f"Semantic matching needs two words on at least {_LEAST_PICTURES} pictures each. "
                 f"Got {len(self.concepts_)}."
             )
-        told = carried[:, self.concepts_].toarray()
-        of_any = told.sum(axis=1) > 0
-        told = told[of_any] / told[of_any].sum(axis=1, keepdims=True)
-        usual = told.mean(axis=0)
-        together = np.asarray(carried[of_any].T @ told)
-        seen = np.asarray(carried[of_any].sum(axis=0)).ravel()[:, None]
-        self.shares_ = ((together + _CHANCE * usual) / (seen + _CHANCE)).astype(np.float32)
-        self._fit_pictures(pictures[of_any], told)
+        shares = carried[:, self.concepts_].toarray()
+        of_any = shares.sum(axis=1) > 0
+        shares = shares[of_any] / shares[of_any].sum(axis=1, keepdims=True)
+        usual = shares.mean(axis=0)
+        together = np.asarray(carried[of_any].T @ shares)
+        n_carriers = np.asarray(carried[of_any].sum(axis=0)).ravel()[:, None]
+        self.shares_ = ((together + _CHANCE * usual) / (n_carriers + _CHANCE)).astype(np.float32)
+        self._fit_pictures(pictures[of_any], shares)
         return self
 
-    def _fit_pictures(self, rows: Any, told: Doubles) -> None:
+    def _fit_pictures(self, rows: Any, shares: Doubles) -> None:
         # Columns count equally, whatever their units; sparse rows are not centred, and stay sparse.
         if hasattr(rows, "tocsr"):
             squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
@@ -102,7 +102,7 @@ class ConceptMatching(TwoSided):
         else:
             scaled, mean, scale = standardize(rows)
         l2 = 1.0 / (self.strength * rows.shape[0])
-        W, b = softmax_regression(scaled, told, told.shape[1], l2)
+        W, b = softmax_regression(scaled, shares, shares.shape[1], l2)
         self._W = W / scale
         self._b = b - self._W @ mean
 
@@ -139,10 +139,10 @@ class ConceptMatching(TwoSided):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
-        made = cls()
-        made.concepts_, made.shares_ = arrays["concepts"], arrays["shares"]
-        made._W, made._b = arrays["W"], arrays["b"]
-        return made
+        ranker = cls()
+        ranker.concepts_, ranker.shares_ = arrays["concepts"], arrays["shares"]
+        ranker._W, ranker._b = arrays["W"], arrays["b"]
+        return ranker
 
 
 class CaptionConcepts(Captions):
@@ -162,7 +162,7 @@ class CaptionConcepts(Captions):
         k: int,
         on_round: Callable[[TrainingRound], None] | None,
     ) -> ConceptMatching:
-        # More concepts than columns can be told apart, if less surely: only words bound them.
+        # There may be more concepts than columns, if less well separated: only words bound them.
         return ConceptMatching(
             n_concepts=min(self.n_components, labels.shape[1]), strength=self.strength
         ).fit(X, labels)

@@ -6,25 +6,25 @@ s(q, p) = sum_t w_t r_t(p), and pictures with s(q, p) >= theta(q) are shown,
     theta(q) = a best(q) + sum_t w_t h_t + mean(w) b_n
 
 with best(q) the score of the query's best picture, h_t one number for each word, and b_n one for
-queries of n words (1, 2, or more). It is learnt from queries whose relevant pictures are known, for
-the largest mean F1 of what is shown.
+queries of n words (1, 2, or more). It is learned from queries whose relevant pictures are known,
+for the largest mean F1 of what is shown.
 
-h is learnt as a virtual picture that every relevant picture should precede and every other one
+h is the score of a virtual picture that every relevant picture should precede and every other one
 follow (an old idea in ranking by categories: Crammer and Singer, "Pranking with ranking", 2001):
 
     s(q, p+) >= theta(q) + margin        s(q, p-) <= theta(q) - margin
 
 by the passive-aggressive steps of `solvers.pa_step`, of which a pair of pictures makes two. a and b
-are then found by trying: F1 is exact for every value that could be best.
+are then found by exhaustive search: F1 is exact for every value that could be best.
 
-Departures: p- is drawn from the few best of the other pictures, since nobody asks where the rest
-lies; with all others, thresholds were worse than one for all words. Margin and C are in units of
-the median difference between a relevant and such an other picture, so that scores may have any
-scale. Which terms to use is decided on pictures that h, a and b were not learnt from.
+Departures: p- is drawn from the few best of the other pictures, since the order of the rest does
+not matter; with all others, thresholds were worse than one for all words. Margin and C are in units
+of the median difference between a relevant and such an other picture, so that scores may have any
+scale. Which terms to use is decided on pictures that h, a and b were not learned from.
 
 On photographs with kernel ridge, following the best picture was worth far more than thresholds of
-words: it always shows the best picture, so it helps where scores of a query are low throughout,
-and has nothing to say of queries that no picture fits.
+words: it always shows the best picture, so it helps where all scores of a query are low, and cannot
+recognise queries that no picture fits.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ class CutOff(PersistentEstimator):
     ----------
     by : {"auto", "none", "words", "best", "both"}, default="auto"
         What thresholds follow besides the number of words: "words", the query's "best" score,
-        "both" or "none"; "auto" takes what is best on pictures it was not learnt from.
+        "both" or "none"; "auto" takes what is best on pictures it was not learned from.
     C : float, default=0.03
         Aggressiveness in the words' part, greater than 0.
     margin : float, default=0.25
         How far pictures should be from the threshold, greater than 0.
     n_iter : int, default=100000
-        Pairs of pictures the words' part is learnt from.
+        Pairs of pictures the words' part is learned from.
     random_state : int, default=0
         Makes the draws.
 
     Attributes
     ----------
     h_ : ndarray
-        One number for each word; 0 for words that were not asked for.
+        One number for each word; 0 for words of no query.
     offsets_ : ndarray
-        B for queries of one, two and more words.
+        b for queries of one, two and more words.
     follow_ : float
-        A, 0 where the best score is not looked at.
+        a, 0 where thresholds do not follow the best score.
     by_ : str
-        What was taken.
+        The form that was used.
     f1_ : float
         Mean F1 of the queries it was fitted to.
     n_dropped_ : int
@@ -108,7 +108,7 @@ class CutOff(PersistentEstimator):
         self.random_state = random_state
 
     def fit(self, word_scores: ArrayLike, queries: QuerySet) -> Self:
-        """Learn from scores of pictures that the ranker has not learnt from.
+        """Learn from scores of pictures that the ranker has not learned from.
 
         Parameters
         ----------
@@ -120,17 +120,17 @@ class CutOff(PersistentEstimator):
         self._check()
         table = _table(word_scores)
         if not len(queries.start) or queries.term.max(initial=-1) >= table.shape[1]:
-            raise DataError(f"Queries must ask for words below {table.shape[1]}, as scores have.")
+            raise DataError(f"Queries must name words below {table.shape[1]}, those with scores.")
         if queries.fit.max(initial=-1) >= len(table):
             raise DataError(
-                f"A query names picture {queries.fit.max()}, but {len(table)} have scores."
+                f"A query names picture {queries.fit.max()}, but {len(table)} pictures have scores."
             )
-        asked = ShownSets.of(table, queries, _DEPTH)
+        sets = ShownSets.of(table, queries, _DEPTH)
         by = self._best_form(table, queries) if self.by == "auto" else self.by
-        found = self._fitted(asked, by)
-        self.h_, self.offsets_, self.follow_ = found
-        self.by_, self.f1_ = by, asked.mean_f1(found)
-        self.n_dropped_ = len(queries) - len(asked)
+        fitted = self._fitted(sets, by)
+        self.h_, self.offsets_, self.follow_ = fitted
+        self.by_, self.f1_ = by, sets.mean_f1(fitted)
+        self.n_dropped_ = len(queries) - len(sets)
         return self
 
     @property
@@ -154,7 +154,7 @@ class CutOff(PersistentEstimator):
         if len(ids) != len(w):
             raise DataError(f"{len(ids)} terms need as many weights. Got {len(w)}.")
         if ids.size and not (ids.min() >= 0 and ids.max() < len(self.h_)):
-            raise DataError(f"CutOff knows {len(self.h_)} words, not all of those in {terms!r}.")
+            raise DataError(f"CutOff was fitted to {len(self.h_)} words, not all of {terms!r}.")
         if not ids.size:
             return math.inf
         if self.follow_ and (best is None or not math.isfinite(best)):
@@ -166,25 +166,25 @@ class CutOff(PersistentEstimator):
         return at_best + float(w @ self.h_[ids]) + offset
 
     def shown(self, scores: ArrayLike, terms: ArrayLike, weights: ArrayLike) -> NDArray[np.bool_]:
-        """Say of each score of a query whether its picture is shown; all its scores are needed."""
+        """Return which pictures of a query are shown, given all its scores."""
         s = np.asarray(scores, dtype=np.float64).reshape(-1)
         return s >= self.threshold(terms, weights, float(s.max()) if s.size else 0.0)
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return all that was learnt; `from_arrays` makes the same cut-off of it."""
+        """Return the fitted arrays, from which `from_arrays` makes the same cut-off."""
         self._check_fitted()
         return {"h": self.h_, "offsets": self.offsets_, "follow": np.array([self.follow_])}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a cut-off as it was when `to_arrays` was called."""
-        made = cls()
+        cutoff = cls()
         for name in ("h", "offsets", "follow"):
             if name not in arrays:
                 raise DataError(f"The cut-off's array {name!r} is missing. Train again.")
-        made.h_, made.offsets_ = (np.asarray(arrays[n], np.float64) for n in ("h", "offsets"))
-        made.follow_ = float(arrays["follow"][0])
-        return made
+        cutoff.h_, cutoff.offsets_ = (np.asarray(arrays[n], np.float64) for n in ("h", "offsets"))
+        cutoff.follow_ = float(arrays["follow"][0])
+        return cutoff
 
     def _best_form(self, table: NDArray[np.float32], queries: QuerySet) -> By:
         """Return the form that shows the best sets of each half of the pictures by the other."""
@@ -192,44 +192,44 @@ class CutOff(PersistentEstimator):
             return "none"
         try:
             parts = [
-                ShownSets.of(table[mine], some, _DEPTH)
-                for mine, some in halves(queries, len(table))
+                ShownSets.of(table[fold], some, _DEPTH)
+                for fold, some in halves(queries, len(table))
             ]
         except DataError:
             return "none"
         worth = dict.fromkeys(_FORMS, 0.0)
         for by in _FORMS:
-            for mine, other in (parts, parts[::-1]):
-                worth[by] += other.mean_f1(self._fitted(mine, by)) * len(other)
+            for fold, rest in (parts, parts[::-1]):
+                worth[by] += rest.mean_f1(self._fitted(fold, by)) * len(rest)
         return max(_FORMS, key=lambda by: worth[by])
 
-    def _fitted(self, asked: ShownSets, by: By) -> FittedThreshold:
+    def _fitted(self, sets: ShownSets, by: By) -> FittedThreshold:
         following = _FOLLOWING if by in ("best", "both") else (0.0,)
-        nothing = np.zeros(asked.n_words), np.zeros(LENGTHS)
-        tried = [asked.with_best_offsets(FittedThreshold(*nothing, a)) for a in following]
-        found = max(tried, key=asked.mean_f1)
+        nothing = np.zeros(sets.n_words), np.zeros(LENGTHS)
+        tried = [sets.with_best_offsets(FittedThreshold(*nothing, a)) for a in following]
+        fitted = max(tried, key=sets.mean_f1)
         if by in ("words", "both"):
-            found = asked.with_best_offsets(found._replace(h=self._words(asked, found)))
-        return found
+            fitted = sets.with_best_offsets(fitted._replace(h=self._words(sets, fitted)))
+        return fitted
 
-    def _words(self, asked: ShownSets, start: FittedThreshold) -> NDArray[np.float64]:
-        """Return h, learnt from where all words have the same."""
+    def _words(self, sets: ShownSets, start: FittedThreshold) -> NDArray[np.float64]:
+        """Return h, starting from the same value for all words."""
         from sightline.rankers import _cutoff_fast
 
-        theta = asked.thresholds(start)
-        relevant = asked.relevant - np.repeat(theta, np.diff(asked.start_of))
-        others = asked.others - theta[:, None]
-        gaps = np.abs(relevant - np.repeat(others[:, 0], np.diff(asked.start_of)))
+        theta = sets.thresholds(start)
+        relevant = sets.relevant - np.repeat(theta, np.diff(sets.start_of))
+        others = sets.others - theta[:, None]
+        gaps = np.abs(relevant - np.repeat(others[:, 0], np.diff(sets.start_of)))
         gaps = gaps[np.isfinite(gaps)]
         unit = float(np.median(gaps)) if gaps.size else 0.0
-        h, U = np.zeros(asked.n_words), np.zeros(asked.n_words)
+        h, U = np.zeros(sets.n_words), np.zeros(sets.n_words)
         if not unit:
             return h
         rng = np.random.default_rng(self.random_state)
         state = rng.integers(1, 2**64, size=1, dtype=np.uint64)
         _cutoff_fast.learn_words(
-            state, relevant / unit, asked.start_of, others / unit, asked.start, asked.term,
-            asked.weight, float(self.C), float(self.margin), self.n_iter, h, U,
+            state, relevant / unit, sets.start_of, others / unit, sets.start, sets.term,
+            sets.weight, float(self.C), float(self.margin), self.n_iter, h, U,
         )  # fmt: skip
         return np.asarray((h - U / self.n_iter) * unit)
 

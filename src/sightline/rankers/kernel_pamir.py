@@ -2,7 +2,7 @@
 
 Grangier and Bengio, "A discriminative kernel-based model to rank images from text queries", IEEE
 Transactions on Pattern Analysis and Machine Intelligence 30(8), 2008. Each word t has a weight for
-each training picture j, and a query q scores a picture p by its likeness k to them,
+each training picture j, and a query q scores a picture p by its similarity k to them,
 
     F(q, p) = sum_t q_t sum_j alpha_tj k(j, p)
 
@@ -14,19 +14,19 @@ the space whose inner product is k:
 
 With a linear kernel it is linear PAMIR. The pictures with a weight that is not 0 are the word's
 support. A kernel that is no inner product can make the squared distance 0 or less: such a triplet
-is skipped and counted. What is learnt may be poor even so: with the match kernel of 1,500
-photographs, AvgP on 500 others was .133, and .179 with nearly all of them as landmarks, which see
-only its positive part.
+is skipped and counted. The ranker may be poor even so: with the match kernel of 1,500 photographs,
+AvgP on 500 others was .133, and .179 with nearly all of them as landmarks, which keep only its
+positive part.
 
-All scores of training pictures, G = alpha K, are kept beside alpha: a triplet costs a look at two
-of them for each word, and only an update walks along rows. Summing alpha anew for each triplet took
-5 to 11 times as long on 4,000 photographs with 11,268 queries, of which 16 and later 5 in a hundred
+All scores of training pictures, G = alpha K, are kept beside alpha: a triplet reads two of them for
+each word, and only an update walks along rows. Summing alpha anew for each triplet took 5 to 11
+times as long on 4,000 photographs with 11,268 queries, of which 16 and later 5 in a hundred
 triplets were updates.
 
 Departures: those of `pamir`. The kernel of all pictures needs memory that grows with their square,
-and is refused beyond a budget; `landmarks` then carry it (Williams and Seeger, "Using the Nyström
-method to speed up kernel machines", 2001): all pictures are learnt from, but alpha lies over a
-seeded sample of them.
+and beyond a budget `fit` raises an error; `landmarks` then carry it (Williams and Seeger, "Using
+the Nyström method to speed up kernel machines", 2001): all pictures are learned from, but alpha
+lies over a seeded sample of them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from sightline.similarity.grams import (
     some,
 )
 from sightline.similarity.kernels import MeanKernel, check_columns, input_kinds
-from sightline.similarity.saved import (
+from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
     rows_from_arrays,
@@ -82,7 +82,7 @@ _SILENT = NoProgress()
 
 
 class KernelPAMIR(PersistentEstimator):
-    """A ranker of pictures for queries of words, by their likeness to training pictures.
+    """A ranker of pictures for queries of words, by their similarity to training pictures.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class KernelPAMIR(PersistentEstimator):
         inner product, any number, even that of all pictures, leaves its negative directions out,
         for both training and new pictures, at the price of eigenvectors.
     budget : int, default=2147483648
-        Bytes that the kernel of the training pictures and what is learnt may take.
+        Most bytes that the kernel of the training pictures and the weights may take.
     C : float, default=0.1
         As for `sightline.rankers.pamir.PAMIR`.
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
@@ -119,8 +119,8 @@ class KernelPAMIR(PersistentEstimator):
     max_len : int, default=1
         As for `sightline.rankers.pamir.PAMIR`.
     random_state : int, default=0
-        A whole number that makes the draws, of triplets, of landmarks and of the pairs that give
-        the bandwidth; the same number gives the same weights, byte for byte.
+        Seed of the draws of triplets, of landmarks and of the pairs that give the bandwidth; the
+        same number gives the same weights, byte for byte.
 
     Attributes
     ----------
@@ -153,8 +153,8 @@ class KernelPAMIR(PersistentEstimator):
     n_dropped_ : int
         As for `PAMIR`.
     n_zero_, n_negative_ : int
-        Triplets that were skipped because the kernel cannot tell their pictures apart, and those of
-        them whose squared distance was below 0.
+        Triplets that were skipped because their pictures are equal by the kernel, and those of them
+        whose squared distance was below 0.
 
     Examples
     --------
@@ -274,14 +274,14 @@ class KernelPAMIR(PersistentEstimator):
         space = Space(pictures, kernel, chosen)
         rows = space.rows()
         if isinstance(validation, tuple) and len(validation) > 1:
-            asked = as_pictures(validation[0], kernel, n)
-            self._check_table(count(asked), n if chosen is None else len(chosen))
-            validation = (space.rows(asked), *validation[1:])
+            held_pictures = as_pictures(validation[0], kernel, n)
+            self._check_table(count(held_pictures), n if chosen is None else len(chosen))
+            validation = (space.rows(held_pictures), *validation[1:])
         classes = class_labels(y, qid, targets.n_words)
-        held = ranker._held_out(validation, rows, targets.known, classes)
+        held = ranker._held_out(validation, rows, targets.vocabulary, classes)
         weights = Weights.zeros(targets.n_words, rows.shape[1], self.averaged)
         ranker._train(rows, targets, weights, held, n_iter, progress=progress)
-        ranker.idf_, ranker.words_ = targets.known
+        ranker.idf_, ranker.words_ = targets.vocabulary
         ranker.classes_ = classes
         self._keep(ranker, space)
         return self
@@ -314,8 +314,8 @@ class KernelPAMIR(PersistentEstimator):
         if self.kernel_ is not None:
             check_columns(pictures, self.n_features_in_, type(self).__name__)
         out = np.zeros((count(pictures), len(alpha)), dtype=np.float32)
-        for block, likeness in self._likenesses(pictures, columns):
-            out[block] = likeness @ alpha.T
+        for block, similarities in self._similarities(pictures, columns):
+            out[block] = similarities @ alpha.T
         return out
 
     def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
@@ -330,17 +330,17 @@ class KernelPAMIR(PersistentEstimator):
         n, m = count(pictures), len(self.support_)
         self._check_table(n, m)
         rows = np.zeros((n, max(m, 1)), dtype=np.float32)
-        for block, likeness in self._likenesses(pictures, np.arange(m)):
-            rows[block, :m] = likeness
+        for block, similarities in self._similarities(pictures, np.arange(m)):
+            rows[block, :m] = similarities
         return self._scorer().score(rows, y, qid)
 
     def query(self, terms: Terms, weights: ArrayLike | None = None) -> Floats:
-        """Return a query as weights over the support: pictures rank by likeness to it, so weighted.
+        """Return a query as weights over the support, by which similarities to it are summed.
 
         Parameters
         ----------
         terms : ndarray of int64
-            Positions of words, or words where the ranker knows them by name.
+            Positions of words, or words where the ranker has their names.
         weights : array-like, optional
             The query vector's values; by default a unit vector of the words' idf.
         """
@@ -351,45 +351,45 @@ class KernelPAMIR(PersistentEstimator):
         """Return which training pictures carry a weight for the word, ascending."""
         self._check_fitted()
         (place,) = self._scorer()._places(np.array([word]))
-        found: Ints = self.support_[np.flatnonzero(self.alpha_[place])]
-        return found
+        support: Ints = self.support_[np.flatnonzero(self.alpha_[place])]
+        return support
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs: the support's rows and their weights."""
         self._check_fitted()
-        found: dict[str, NDArray[Any]] = {
+        arrays: dict[str, NDArray[Any]] = {
             "alpha": self.alpha_,
             "support": self.support_,
             "idf": self.idf_,
         }
-        found["n_pictures"] = np.array([self.n_pictures_])
+        arrays["n_pictures"] = np.array([self.n_pictures_])
         if self.words_ is not None:
-            found["words"] = np.frombuffer("\n".join(self.words_).encode(), np.uint8)
+            arrays["words"] = np.frombuffer("\n".join(self.words_).encode(), np.uint8)
         if self.kernel_ is not None:
-            found |= kernel_to_arrays(self.kernel_)
+            arrays |= kernel_to_arrays(self.kernel_)
         for i, rows in enumerate(self.support_rows_):
-            found |= rows_to_arrays(f"rows.{i}", rows)
-        return found
+            arrays |= rows_to_arrays(f"rows.{i}", rows)
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a ranker that scores as the one that gave these arrays."""
         kernel = kernel_from_arrays(arrays) if "kernels" in arrays else None
         names: Any = "precomputed" if kernel is None else kernel.names
-        found = cls(kernel=names)
+        ranker = cls(kernel=names)
         n_views = 0 if kernel is None else len(kernel.names)
         words = None
         if "words" in arrays:
             words = tuple(arrays["words"].tobytes().decode().split("\n"))
-        found.kernel_, found.idf_, found.words_ = kernel, arrays["idf"], words
-        found.alpha_, found.support_ = arrays["alpha"], arrays["support"]
-        found.classes_ = np.arange(len(found.alpha_))
-        found.n_pictures_ = int(arrays["n_pictures"][0])
-        found.support_rows_ = tuple(rows_from_arrays(f"rows.{i}", arrays) for i in range(n_views))
-        return found
+        ranker.kernel_, ranker.idf_, ranker.words_ = kernel, arrays["idf"], words
+        ranker.alpha_, ranker.support_ = arrays["alpha"], arrays["support"]
+        ranker.classes_ = np.arange(len(ranker.alpha_))
+        ranker.n_pictures_ = int(arrays["n_pictures"][0])
+        ranker.support_rows_ = tuple(rows_from_arrays(f"rows.{i}", arrays) for i in range(n_views))
+        return ranker
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: what the kernels of `kernel` take."""
+        """Return scikit-learn's tags: what the kernels of `kernel` take."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse, tags.input_tags.positive_only = input_kinds(self.kernel)
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -409,7 +409,7 @@ class KernelPAMIR(PersistentEstimator):
         return ranker
 
     def _scorer(self) -> PAMIR:
-        """Return the linear ranker over likenesses to the support that this ranker is."""
+        """Return this ranker as a linear ranker over similarities to the support."""
         ranker = self._linear(OverLandmarks)
         ranker.W_ = (
             self.alpha_ if len(self.support_) else np.zeros((len(self.alpha_), 1), np.float32)
@@ -422,8 +422,8 @@ class KernelPAMIR(PersistentEstimator):
         alpha, places = space.alpha(ranker.W_)
         used = np.flatnonzero(alpha.any(axis=0))
         support = places[used]
-        learnt = {k: v for k, v in vars(ranker).items() if k.endswith("_") and k != "W_"}
-        learnt |= {
+        fitted = {k: v for k, v in vars(ranker).items() if k.endswith("_") and k != "W_"}
+        fitted |= {
             "alpha_": np.ascontiguousarray(alpha[:, used]),
             "support_": support,
             "support_rows_": () if space.kernel is None else some(space.pictures, support),
@@ -432,17 +432,17 @@ class KernelPAMIR(PersistentEstimator):
             "n_negative_": getattr(ranker, "n_negative_", 0),
         }
         # All at once, so that an interrupted fit leaves what there was.
-        vars(self).update(learnt)
+        vars(self).update(fitted)
 
-    def _likenesses(self, pictures: Any, columns: Ints) -> Iterator[tuple[slice, Floats]]:
+    def _similarities(self, pictures: Any, columns: Ints) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of pictures' similarities to some of the support."""
         whole = len(columns) == len(self.support_)
-        marks = self.support_rows_ if whole else some(self.support_rows_, columns)
+        support = self.support_rows_ if whole else some(self.support_rows_, columns)
         for block in blocks(count(pictures)) if len(columns) else ():
             if self.kernel_ is None:
                 yield block, pictures[block][:, self.support_[columns]]
             else:
-                yield block, self.kernel_(some(pictures, block), marks)
+                yield block, self.kernel_(some(pictures, block), support)
 
     def _check_table(self, n: int, m: int) -> None:
         instead = "Take fewer pictures at once, or raise the budget."

@@ -1,13 +1,13 @@
-"""A ranking loss in the log-product form, learnt on top of any annotator's word scores.
+"""A ranking loss in the log-product form, learned on top of any annotator's word scores.
 
 An annotator scores words one by one, and a query of several words is answered by the product of
 their probabilities. What makes a good probability of a word is not what makes a good ranking by
-such products: words lean on each other, and only the order counts. So with x_t(p) the calibrated
+such products: words depend on each other, and only the order counts. So with x_t(p) the calibrated
 logit of word t for picture p and z(p) the leading directions of all words' scores,
 
     f_t(p) = a_t x_t(p) + b_t + m_t . z(p)          F(q, p) = sum_{t in q} log sigmoid(f_t(p))
 
-are learnt so that the pictures R(q) that fit a query come first among all training pictures,
+are fitted so that the pictures R(q) that fit a query come first among all training pictures,
 
     min  mean_q  -1/|R(q)| sum_{p in R(q)} log softmax_p F(q, p)  +  s/2 |M|^2 + r/2 |a - 1, b|^2
 
@@ -16,13 +16,13 @@ is meant by a query, if every picture is as likely beforehand: the list-wise los
 "Learning to rank: from pairwise approach to listwise approach", 2007, on products of words, which
 Grangier and Bengio (2008, section VI) leave to later work.
 
-It must see scores of pictures that the annotator has *not* learnt from, such as the leave-one-out
-scores of kernel ridge: on the others all pictures seem well ranked, and there is nothing to learn.
-m_t is what corrects word t by the other words, with strong regularisation: with s = 0 it learns the
-training pictures by heart.
+It must be fitted to scores of pictures that the annotator has *not* learned from, such as the
+leave-one-out scores of kernel ridge: on the others all pictures seem well ranked, and there is
+nothing to learn. m_t corrects word t by the other words, with strong regularisation: for s = 0 it
+overfits the training pictures.
 
-Solved by Adam (Kingma and Ba, 2015) on batches of queries, with a step that falls to 0; only the
-words of a batch are touched.
+Solved by Adam (Kingma and Ba, 2015) on batches of queries, with a learning rate that falls to 0;
+only the words of a batch are updated.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class LogProduct(PersistentEstimator):
     n_directions : int, default=128
         Length of z, the leading directions of all words' scores; 0 corrects no word by others.
     strength : float, default=0.03
-        S, how strongly M is held at 0.
+        s, how strongly M is regularised towards 0.
     own_strength : float, default=0.01
-        R, how strongly a is held at 1 and b at 0.
+        r, how strongly a is regularised towards 1 and b towards 0.
     rate : float, default=0.02
-        Length of the first steps.
+        Learning rate of the first step; it falls linearly to 0.
     n_steps : int, default=100
-        Steps, each by the slopes of some queries.
+        Steps, each by the gradient of a batch.
     batch : int, default=512
         Queries in a step; all of them where they are fewer.
     max_len : int, default=5
@@ -161,7 +161,7 @@ class LogProduct(PersistentEstimator):
         return np.asarray(x * self.a_[at] + self.b_[at] + z @ self.M_[:, at], np.float32)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn has to know: sparse input is not taken."""
+        """Return scikit-learn's tags: sparse input is not taken."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
@@ -170,26 +170,26 @@ class LogProduct(PersistentEstimator):
         """Return the mean AvgP of the queries that the words of some pictures make."""
         f = self.decision_function(X)
         queries = from_indicator(_carried(y, f.shape), len(f), self.max_len).queries
-        alike = query_set_of_ones(queries)
-        return measure_queries(-np.logaddexp(0.0, -f.astype(np.float64)), alike).mean_avgp
+        unweighted = query_set_of_ones(queries)
+        return measure_queries(-np.logaddexp(0.0, -f.astype(np.float64)), unweighted).mean_avgp
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that scoring needs; `from_arrays` makes the same ranker of it."""
         self._check_fitted()
-        return {name: getattr(self, f"{name}_") for name in _KEPT}
+        return {name: getattr(self, f"{name}_") for name in _SAVED}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes."""
-        made = cls()
-        for name in _KEPT:
-            setattr(made, f"{name}_", arrays[name])
-        return made
+        ranker = cls()
+        for name in _SAVED:
+            setattr(ranker, f"{name}_", arrays[name])
+        return ranker
 
     def _few(
         self, scores: NDArray[np.float32], Y: NDArray[np.bool_], queries: QuerySet | None
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], QuerySet | None]:
-        """Return a seeded sample of many pictures; queries made elsewhere name rows, so all."""
+        """Return a seeded sample of many pictures, or all of them where queries name their rows."""
         if queries is not None or len(scores) <= _MOST_PICTURES:
             return scores, Y, queries
         rng = np.random.default_rng(self.random_state)
@@ -215,12 +215,12 @@ class LogProduct(PersistentEstimator):
         for _ in range(self.n_steps):
             if len(order) < min(self.batch, len(usable)):
                 order = np.concatenate([order, rng.permutation(usable)])
-            asked, order = order[: self.batch], order[self.batch :]
-            words = np.unique(Q[asked].indices)
-            loss, slopes = loss_and_slopes(
-                x[:, words], z, Q[asked][:, words], R[asked], *adam.at(words)
+            batch, order = order[: self.batch], order[self.batch :]
+            words = np.unique(Q[batch].indices)
+            loss, gradients = loss_and_slopes(
+                x[:, words], z, Q[batch][:, words], R[batch], *adam.at(words)
             )
-            adam.step(words, slopes, holds)
+            adam.step(words, gradients, holds)
             self.history_.append(loss)
             progress.advance()
         progress.finish()
@@ -240,9 +240,9 @@ class LogProduct(PersistentEstimator):
             raise ParameterError.of("rate", name, "greater than 0", self.rate)
 
 
-# A direction with so little of the strongest one's variance is none.
+# Directions below this share of the strongest one's variance are dropped.
 _LEAST = 1e-6
-_KEPT = ("a", "b", "M", "slope", "offset", "mean", "directions")
+_SAVED = ("a", "b", "M", "slope", "offset", "mean", "directions")
 
 
 def _directions(
@@ -267,8 +267,8 @@ def _directions(
         values, left = eigh(table, subset_by_index=[len(table) - n, len(table) - 1])
         vectors = z.T @ (left / np.sqrt(np.maximum(values, _LEAST * values[-1])))
     # Centred scores leave at least one direction of nothing but rounding where pictures are few.
-    kept = values > _LEAST * values[-1]
-    values, vectors = values[kept], vectors[:, kept]
+    significant = values > _LEAST * values[-1]
+    values, vectors = values[significant], vectors[:, significant]
     scale = np.sqrt(float(values.mean()) / len(z))
     return mean, np.asarray(inverse[:, None] * vectors / scale, np.float32)
 
@@ -284,7 +284,7 @@ def _matrices(queries: QuerySet, n_words: int, n_pictures: int) -> tuple[Any, An
 
 
 def query_set_of_ones(queries: QuerySet) -> QuerySet:
-    """Return the queries with every word counting alike, as in a product."""
+    """Return the queries with equal weights of words, as in a product."""
     from dataclasses import replace
 
     return replace(queries, weight=np.ones(len(queries.term), np.float32))

@@ -4,7 +4,7 @@ A query q and a document d, of words, of picture features, in either direction, 
 
     f(q, d) = (embedded q) . (embedded d)
 
-so that documents can be embedded once and kept, and a query is k weights over what was kept.
+so that documents are embedded once, and a query is k weights over their embeddings.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class TwoSided(PersistentEstimator):
         ----------
         q : array-like
             One row, dense or scipy's sparse. A row of zeros, such as a text of unknown words alone
-            has, is refused, since it would put documents in no order.
+            has, is an error, since it would put documents in no order.
         """
         row = q if hasattr(q, "tocsr") else np.atleast_2d(np.asarray(q))
         if row.shape[0] != 1:
             raise DataError(f"A query is one row. Got {row.shape[0]}; embed_queries takes many.")
         if not empty_rows(row)[0]:
-            found: Floats = self.embed_queries(row)[0]
-            return found
+            vector: Floats = self.embed_queries(row)[0]
+            return vector
         raise DataError(
             f"The query is all zeros, so {self._name} can put nothing in order: a text of unknown "
             "words, or a picture without features."
@@ -151,9 +151,9 @@ class LowRank(TwoSided):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
-        made = cls()
-        made.U_, made.V_ = arrays["U"], arrays["V"]
-        return made
+        ranker = cls()
+        ranker.U_, ranker.V_ = arrays["U"], arrays["V"]
+        return ranker
 
 
 def as_side(
@@ -183,7 +183,7 @@ def empty_rows(X: Any) -> NDArray[np.bool_]:
 
 
 def check_components(k: Any, Q: Any, D: Any, owner: str) -> int:
-    """Return the number of dimensions of the shared space, which neither side may fall short of."""
+    """Return the number of dimensions of the shared space; each side needs as many columns."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ParameterError.of("n_components", owner, "a whole number of at least 1", k)
     most = min(Q.shape[1], D.shape[1])
@@ -206,21 +206,21 @@ def usable_lists(
         )
     if len(query) != len(candidates):
         raise DataError(f"{len(candidates)} lists need as many queries. Got {len(query)}.")
-    said = ~empty_rows(Q)[query]
-    if not said.any():
+    has_query = ~empty_rows(Q)[query]
+    if not has_query.any():
         raise DataError("Every query is all zeros, so there is nothing to learn from.")
     if empty_rows(D).all():
         raise DataError("Every document is all zeros, so there is nothing to learn from.")
-    kept = np.flatnonzero(said)
+    usable = np.flatnonzero(has_query)
     lists = CandidateLists.of(
-        [candidates[i] for i in kept], [relevance[i] for i in kept], query[kept]
+        [candidates[i] for i in usable], [relevance[i] for i in usable], query[usable]
     )
     if not (lists.candidate.min() >= 0 and lists.candidate.max() < D.shape[0]):
         raise DataError(
             f"Candidates are documents from 0 to {D.shape[0] - 1}. Got "
             f"{lists.candidate.min()} to {lists.candidate.max()}."
         )
-    return lists, len(query) - len(kept)
+    return lists, len(query) - len(usable)
 
 
 def mean_avgp(scores: ArrayLike, relevance: ArrayLike) -> float:

@@ -1,4 +1,4 @@
-"""LSCMR: latent semantic cross-modal ranking, learnt from lists of candidates.
+"""LSCMR: latent semantic cross-modal ranking, learned from lists of candidates.
 
 Lu, Wu, Tang, Zhang, He and Zhuang, "A low rank structural large margin method for cross-modal
 ranking", SIGIR 2013. Queries q and documents d of different kinds, such as texts and pictures, are
@@ -14,11 +14,11 @@ violated one moves V, each by a step 1 / (lam (t + t0)), is projected to norm 1 
 both norms are made equal, which changes no score.
 
 Departures: by default the same objective is minimised by `solvers.descent`, which ends deeper; on
-Wikipedia's training pairs at .883 where planes end at .906, and the mean AvgP of validation
-queries is .298 and .220 in place of .278 and .190. Of planes, t0 is such that the first step is no
-longer than U is, where the paper leaves the rate open. The start is N(0, 1) divided by the root of
-the columns, or given; batches are formed as matrices where that is smaller (`_lscmr_planes`); the
-factors with the best true objective are kept.
+Wikipedia's training pairs at .883 where planes end at .906, and the mean AvgP of validation queries
+is .298 and .220 in place of .278 and .190. Of planes, t0 is such that the first step is no longer
+than U is, where the paper leaves the rate open. The start is N(0, 1) divided by the root of the
+number of columns, or given; batches are formed as matrices where that is smaller (`_lscmr_planes`);
+the factors with the best true objective are kept.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ Solver = Literal["descent", "planes"]
 SOLVERS: tuple[str, ...] = get_args(Solver)
 _SILENT = NoProgress()
 _LEAST_T0 = 10.0
-# Steps between two looks at whether the inner objective still falls, and by how much it must.
-_LOOK, _FALLING = 50, 1e-4
+# Steps between two checks whether the inner objective still falls, and by how much it must.
+_CHECK_EVERY, _FALLING = 50, 1e-4
 
 
 class LSCMR(LowRank):
@@ -69,12 +69,12 @@ class LSCMR(LowRank):
     max_rounds : int, default=200
         The most rounds.
     eps, patience, n_steps : float or int
-        Of planes: by how much the worst orders may be violated more than those learnt from, how
+        Of planes: by how much the worst orders may be violated more than those learned from, how
         many rounds may pass without a better objective, and sub-gradient steps in a round.
     random_state : int, default=0
-        Makes the start; the same number gives the same factors, byte for byte.
+        Seed of the start; the same number gives the same factors, byte for byte.
     shards : int, default=1
-        Parts of the lists whose oracles work side by side; it changes no number.
+        Parts of the lists that are processed in parallel; the result is the same.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class LSCMR(LowRank):
     rounds_ : tuple of TrainingRound
         Every round: batches, penalty, xi, violation and objective.
     objective_, xi_, violation_ : float
-        Of what was kept, in round `best_round_` or on the way to it.
+        Of the factors that were kept, in round `best_round_` or on the way to it.
     stop_reason_ : str
         "converged", "stalled" or "max_rounds".
     n_dropped_ : int
-        Lists not learnt from, for want of a relevant or an other candidate, or because their query
+        Lists not learned from, for want of a relevant or an other candidate, or because their query
         is all zeros.
     n_empty_ : int
         Documents that are all zeros; they score 0 for every query.
@@ -155,15 +155,19 @@ class LSCMR(LowRank):
         start : tuple of (array-like, array-like), optional
             U and V to begin with, such as those of another ranker; random ones by default.
         progress, on_round : Progress or callable
-            Told of each round, which `rounds_` keeps.
+            Called with each round, which `rounds_` keeps.
         compute : Mapper, optional
-            Where shards of lists are looked at; in this process by default.
+            Where shards of lists are processed; in this process by default.
         """
         criterion = self._check()
         queries, documents = as_side(Q, "Q", "LSCMR"), as_side(D, "D", "LSCMR")
         k = check_components(self.n_components, queries, documents, "LSCMR")
-        asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
-        lists, n_empty_queries = usable_lists(queries, documents, candidates, relevance, asked)
+        list_queries = (
+            np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
+        )
+        lists, n_empty_queries = usable_lists(
+            queries, documents, candidates, relevance, list_queries
+        )
         planes = planes_of(queries, documents, lists, criterion, self.shards, compute)
         factors = Factors(
             planes, k, self.lam, self.n_steps,
@@ -183,8 +187,8 @@ class LSCMR(LowRank):
         self.U_, self.V_ = factors.U.astype(np.float32), factors.V.astype(np.float32)
         self.rounds_, self.best_round_ = outcome.rounds, outcome.kept.number
         self.stop_reason_ = outcome.stop
-        kept = outcome.kept
-        self.objective_, self.xi_, self.violation_ = kept.objective, kept.xi, kept.violation
+        best = outcome.kept
+        self.objective_, self.xi_, self.violation_ = best.objective, best.xi, best.violation
         self.n_dropped_ = lists.n_dropped + n_empty_queries
         self.n_empty_ = int(np.count_nonzero(empty_rows(documents)))
         return self
@@ -206,7 +210,7 @@ class LSCMR(LowRank):
 
 
 class Factors:
-    """U and V on their way: the structured model that `cutting_planes` trains."""
+    """U and V during training: the structured model that `cutting_planes` trains."""
 
     def __init__(
         self,
@@ -222,7 +226,7 @@ class Factors:
         if start is None:
             self.U, self.V = (rng.standard_normal(s) / np.sqrt(s[1]) for s in shapes)
         else:
-            self.U, self.V = (_given(A, s) for A, s in zip(start, shapes, strict=True))
+            self.U, self.V = (_initial_factor(A, s) for A, s in zip(start, shapes, strict=True))
         self.U, self.V = balanced(self._projected(self.U), self._projected(self.V))
         self._kept = self._solved = self.U, self.V
         self._t, self._t0 = 0, 0.0
@@ -248,7 +252,7 @@ class Factors:
         self.U, self.V = (part.copy() for part in self._kept)
 
     def blend(self, share: float) -> None:
-        """Go a share of the way from what was kept to what was solved for."""
+        """Move a share of the way from the factors kept to those of the last solution."""
         self.U, self.V = (
             kept + share * (solved - kept)
             for kept, solved in zip(self._kept, self._solved, strict=True)
@@ -273,18 +277,18 @@ class Factors:
     def solve(self, batches: Sequence[Plane]) -> None:
         """Take projected sub-gradient steps; end with the best factors on these batches."""
         together = self.planes.together(batches)
-        best = looked = np.inf
-        found = self.U, self.V
+        best = at_last_check = np.inf
+        best_factors = self.U, self.V
         for step in range(self.n_steps + 1):
             violations = together.violations(self.U, self.V)
             worst = int(violations.argmax())
             objective = self.penalty() + max(0.0, float(violations[worst]))
             if objective < best:
-                best, found = objective, (self.U, self.V)
-            if step % _LOOK == 0:
-                if looked - best <= _FALLING * best:
+                best, best_factors = objective, (self.U, self.V)
+            if step % _CHECK_EVERY == 0:
+                if at_last_check - best <= _FALLING * best:
                     break
-                looked = best
+                at_last_check = best
             violated = violations[worst] > 0
             self.U = self._moved(self.U, together.toward_u(worst, self.V) if violated else None)
             violations = together.violations(self.U, self.V)
@@ -293,7 +297,7 @@ class Factors:
             self.V = self._moved(self.V, together.toward_v(worst, self.U) if violated else None)
             self.U, self.V = balanced(self.U, self.V)
             self._t += 1
-        self.U, self.V = self._solved = found
+        self.U, self.V = self._solved = best_factors
 
     def _moved(self, A: Doubles, toward: Doubles | None) -> Doubles:
         if not self._t0 and toward is not None:
@@ -310,7 +314,7 @@ class Factors:
         return projected(A, self.lam)
 
 
-def _given(A: ArrayLike, shape: tuple[int, int]) -> Doubles:
+def _initial_factor(A: ArrayLike, shape: tuple[int, int]) -> Doubles:
     factor = np.array(A, dtype=np.float64)
     if factor.shape != shape or not np.isfinite(factor).all():
         raise DataError(

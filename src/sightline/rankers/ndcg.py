@@ -1,9 +1,10 @@
-"""How much NDCG would change if two pictures of a query changed places, as the ranking is now.
+"""How much NDCG would change if two pictures of a query were swapped in the current ranking.
 
     |delta NDCG| = |2^r+ - 2^r-| |D(i) - D(j)| / ideal DCG      D(i) = 1 / log2(1 + i)
 
 for pictures of grades r+ and r- at ranks i and j (Burges, Ragno and Le, "Learning to rank with
-nonsmooth cost functions", 2006). A learner that weighs pairs by it cares for the top of the list.
+nonsmooth cost functions", 2006). A learner that weights pairs by it concentrates on the top of the
+list.
 
 Departures: it is divided by the largest change that two pictures of the query could make, so that
 it is between 0 and 1, whatever the length of the list; and ranks are those at the beginning of a
@@ -23,7 +24,7 @@ from sightline.solvers.triplets import Triplets
 
 
 class Swaps:
-    """What swaps of pictures are worth, for rows that are judged in grades."""
+    """The changes of NDCG by swaps of pictures, for rows that are judged in grades."""
 
     def __init__(self, rows: Rows, targets: Targets) -> None:
         assert targets.graded is not None
@@ -38,7 +39,7 @@ class Swaps:
         self._largest = spans * (discount(np.ones(len(lengths))) - discount(lengths))
 
     def shares(self, drawn: Triplets, W: Floats) -> Doubles:
-        """Return what each triplet's swap would change, in units of the query's largest change."""
+        """Return the change by each triplet's swap, relative to the query's largest change."""
         query, plus, minus = drawn
         at = discount(self.ranks(W))
         change = (self._gains[plus] - self._gains[minus]) * np.abs(at[plus] - at[minus])

@@ -1,4 +1,4 @@
-"""PAMIR: a linear ranker of pictures for queries of words, learnt from triplets.
+"""PAMIR: a linear ranker of pictures for queries of words, learned from triplets.
 
 Grangier and Bengio, "A discriminative kernel-based model to rank images from text queries", IEEE
 Transactions on Pattern Analysis and Machine Intelligence 30(8), 2008. Each word t has weights w_t
@@ -6,19 +6,19 @@ over the picture's features, and a query q scores a picture p by
 
     F(q, p) = q . W p = sum_t q_t (w_t . p)
 
-W is learnt by one passive-aggressive step (`solvers.pa_step`) for each drawn triplet of a query, a
-picture p+ that fits it and one that does not, p-, on x = q (p+ - p-)', so that
-F(q, p+) >= F(q, p-) + 1:
+W is learned by one passive-aggressive step (`solvers.pa_step`) for each drawn triplet of a query, a
+picture p+ that fits it and one that does not, p-, on x = q (p+ - p-)', so that F(q, p+) >= F(q, p-)
++ 1:
 
     W <- W + min(C, (1 - F(q, p+) + F(q, p-)) / (||q||^2 ||p+ - p-||^2)) q (p+ - p-)'
 
 It starts from W = 0 and stops where the mean AvgP of validation queries is best.
 
-Departures: triplets are learnt from in the order of their queries within a block
+Departures: triplets are learned from in the order of their queries within a block
 (`pairs_per_query`, 1 is the paper; `solvers.triplets` says why); without validation the number of
 steps follows the number of relevant pictures. Judgements may have grades, whose difference is then
-the margin in place of 1 (`solvers.graded`), and NDCG says when to stop. Pictures may be dealt out
-to shards that learn side by side (`rankers.sharded`).
+the margin in place of 1 (`solvers.graded`), and NDCG says when to stop. Pictures may be divided
+into shards that learn in parallel (`rankers.sharded`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ from sightline.solvers.graded import Grading, check_grading
 from sightline.solvers.mixing import Mix, check_mixing
 from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_number
 from sightline.solvers.rows import as_rows
-from sightline.solvers.targets import Known, Targets, from_indicator, from_judgements, from_queries
+from sightline.solvers.targets import (
+    QueryWords,
+    Targets,
+    from_indicator,
+    from_judgements,
+    from_queries,
+)
 from sightline.solvers.triplets import Sampling, TripletSampler
 from sightline.validation import Classes, as_indicator, check_labels, check_shape, class_labels
 
@@ -72,11 +78,11 @@ class PAMIR(WordWeights):
     n_iter : int, default=3000000
         The most triplets to learn from.
     eval_every : int, default=100000
-        Triplets between two looks at the validation pictures.
+        Triplets between two evaluations on the validation pictures.
     patience : int, default=3
         Training ends after this many validations without a better mean AvgP.
     pairs_per_query : int, default=8
-        Triplets of a query that are learnt from in a row, on average; 1 is the paper, in the order
+        Triplets of a query that are learned from in a row, on average; 1 is the paper, in the order
         in which they are drawn, and takes three times as long.
     sampling : {"query", "triplet"}, default="query"
         "query" draws queries uniformly, "triplet" draws triplets uniformly.
@@ -85,21 +91,21 @@ class PAMIR(WordWeights):
     max_len : int, default=1
         Words that a query made from a table of pictures and words may have.
     random_state : int or numpy.random.Generator or None, default=0
-        Makes the draws; the same number gives the same weights, byte for byte.
+        Seed of the draws; the same number gives the same weights, byte for byte.
     grades : {"binary", "linear", "exponential"}, default="binary"
         Of judgements with a qid: "binary" asks whether they are above 0; "linear" and "exponential"
         compare all that differ, by the difference of r or of 2^r - 1, the largest of which is a
         margin of 1.
     weight : {"ndcg"}, optional
         "ndcg" multiplies C by what changing places of the two pictures would change of NDCG, the
-        largest change in a query being 1. It needs grades; ranks are looked at once a portion of
-        some ten thousand triplets.
+        largest change in a query being 1. It needs grades; ranks are updated once a portion of some
+        ten thousand triplets.
     max_bytes : int, default=2147483648
-        The most memory that weights may take while they are learnt.
+        The most memory that weights may take while they are learned.
     shards, mix, mix_every : int or {"add", "mean"}
-        Parts of the pictures that learn side by side, 1 for none; "add" what they change or take
-        the "mean" (`solvers.mixing`); triplets of a round, by default five for every two pictures.
-        Judgements with a qid are learnt in one part.
+        Parts of the pictures that learn in parallel, 1 for none; "add" what they change or take the
+        "mean" (`solvers.mixing`); triplets of a round, by default five for every two pictures.
+        Judgements with a qid are learned in one part.
 
     Attributes
     ----------
@@ -112,16 +118,16 @@ class PAMIR(WordWeights):
     idf_ : ndarray
         How much each word counts in a query.
     n_iter_, best_iter_ : int
-        Triplets learnt from, and after how many `W_` was taken.
+        Triplets learned from, and after how many `W_` was taken.
     best_score_ : float
         Mean AvgP, or with grades NDCG, on the validation pictures then; NaN without any.
     history_ : list of tuple of (int, float)
-        (triplets, mean AvgP or NDCG) at each look.
+        (triplets, mean AvgP or NDCG) at each evaluation.
     n_updates_, n_zero_, n_rejected_ : int
         Triplets that changed the weights, whose pictures are the same, and whose numbers
         overflowed.
     n_dropped_ : int
-        Queries not learnt from, for want of a relevant or an other picture.
+        Queries not learned from, for want of a relevant or an other picture.
 
     Examples
     --------
@@ -210,7 +216,7 @@ class PAMIR(WordWeights):
         n_iter : int, optional
             Number of triplets, such as were best before; the maximum, with validation.
         progress : Progress, optional
-            Told how many triplets are done.
+            Notified of how many triplets are done.
         compute : Mapper, optional
             Where shards learn; in this process by default.
         """
@@ -218,7 +224,7 @@ class PAMIR(WordWeights):
         rows = as_rows(X, self._name)
         targets = self._targets(rows, y, qid, queries, n_words)
         classes = class_labels(y, qid, targets.n_words)
-        held = self._held_out(validation, rows, targets.known, classes)
+        held = self._held_out(validation, rows, targets.vocabulary, classes)
         weights = self._no_weights(rows, targets, held)
         self._train(rows, targets, weights, held, n_iter, progress=progress, compute=compute)
         self._remember(targets, classes)
@@ -234,20 +240,22 @@ class PAMIR(WordWeights):
         n_words: int | None = None,
         n_iter: int | None = None,
     ) -> Self:
-        """Go on learning, from the weights there are, with `n_iter` more triplets.
+        """Continue training from the current weights, with `n_iter` more triplets.
 
         A first call fits; later ones take the same features and words.
         """
         self._check()
-        known = self._known() if hasattr(self, "W_") else None
-        if known and not hasattr(self, "_weights"):
-            raise UsageError(f"This {self._name} was made to score alone. Call fit to learn anew.")
-        rows = as_rows(X, self._name, None if known is None else self.W_.shape[1])
-        labels = self.classes_ if known else None
-        targets = self._targets(rows, y, qid, queries, n_words, known, True, labels)
-        weights = self._weights.copy() if known else self._no_weights(rows, targets)
-        self._train(rows, targets, weights, None, n_iter, drawn=self._drawn if known else None)
-        if known is None:
+        vocabulary = self._query_words() if hasattr(self, "W_") else None
+        if vocabulary and not hasattr(self, "_weights"):
+            raise UsageError(
+                f"This {self._name} was loaded for scoring alone. Call fit to train anew."
+            )
+        rows = as_rows(X, self._name, None if vocabulary is None else self.W_.shape[1])
+        labels = self.classes_ if vocabulary else None
+        targets = self._targets(rows, y, qid, queries, n_words, vocabulary, True, labels)
+        weights = self._weights.copy() if vocabulary else self._no_weights(rows, targets)
+        self._train(rows, targets, weights, None, n_iter, state=self._drawn if vocabulary else None)
+        if vocabulary is None:
             self._remember(targets, class_labels(y, qid, targets.n_words))
         return self
 
@@ -259,17 +267,19 @@ class PAMIR(WordWeights):
         """
         self._check_fitted()
         rows = as_rows(X, self._name, self.W_.shape[1])
-        targets = self._targets(rows, y, qid, None, None, self._known(), classes=self.classes_)
+        targets = self._targets(
+            rows, y, qid, None, None, self._query_words(), classes=self.classes_
+        )
         if not len(targets.queries.term):
-            raise DataError(f"{self._name} knows none of the words that are asked for here.")
+            raise DataError(f"{self._name} was fitted to none of these words.")
         return ValidationSet(rows, targets).quality(self.W_)
 
-    def _known(self) -> Known:
-        return Known(self.idf_, self.words_)
+    def _query_words(self) -> QueryWords:
+        return QueryWords(self.idf_, self.words_)
 
     def _remember(self, targets: Targets, classes: Classes) -> None:
         self.classes_ = classes
-        self.idf_, self.words_ = targets.known
+        self.idf_, self.words_ = targets.vocabulary
         self._unit = None if targets.graded is None else targets.graded.unit
 
     def _no_weights(
@@ -286,8 +296,8 @@ class PAMIR(WordWeights):
         qid: Any,
         queries: QuerySet | None,
         n_words: int | None,
-        known: Known | None = None,
-        refuse: bool = False,
+        vocabulary: QueryWords | None = None,
+        strict: bool = False,
         classes: Classes | None = None,
     ) -> Targets:
         """Return what to learn, or to judge by, in the vocabulary there is if one is known."""
@@ -298,22 +308,22 @@ class PAMIR(WordWeights):
         if isinstance(y, QuerySet):
             queries = y
         if queries is not None:
-            return from_queries(queries, n, n_words if known is None else len(known.idf))
+            return from_queries(queries, n, n_words if vocabulary is None else len(vocabulary.idf))
         if y is None or qid is None:
             table, labels = as_indicator(y, self._name, classes)
-            if refuse and classes is not None and np.ndim(y) == 1:
+            if strict and classes is not None and np.ndim(y) == 1:
                 check_labels(y, labels)
-            return from_indicator(table, n, self.max_len, known)
-        unit = None if known is None else getattr(self, "_unit", None)
-        if known is None and n_words is not None:
-            known = Known(np.ones(n_words))
-        return from_judgements(y, qid, n, known, refuse, self.grades, unit)
+            return from_indicator(table, n, self.max_len, vocabulary)
+        unit = None if vocabulary is None else getattr(self, "_unit", None)
+        if vocabulary is None and n_words is not None:
+            vocabulary = QueryWords(np.ones(n_words))
+        return from_judgements(y, qid, n, vocabulary, strict, self.grades, unit)
 
     def _held_out(
         self,
         validation: tuple[Any, ...] | None,
         rows: Rows,
-        known: Known,
+        vocabulary: QueryWords,
         classes: Classes | None = None,
     ) -> ValidationSet | None:
         if validation is None:
@@ -323,7 +333,7 @@ class PAMIR(WordWeights):
             raise ParameterError.of("validation", "fit", must_be, type(validation).__name__)
         held = as_rows(validation[0], self._name, rows.shape[1])
         qid = validation[2] if len(validation) == 3 else None
-        targets = self._targets(held, validation[1], qid, None, None, known, classes=classes)
+        targets = self._targets(held, validation[1], qid, None, None, vocabulary, classes=classes)
         if not len(targets.queries.fit):
             raise DataError("No validation query has a relevant picture to judge by.")
         return ValidationSet(held, targets)
@@ -335,7 +345,7 @@ class PAMIR(WordWeights):
         weights: Weights,
         held: ValidationSet | None = None,
         n: int | None = None,
-        drawn: NDArray[np.uint64] | None = None,
+        state: NDArray[np.uint64] | None = None,
         progress: Progress = _SILENT,
         compute: Mapper | None = None,
     ) -> None:
@@ -343,21 +353,25 @@ class PAMIR(WordWeights):
         loop: Loop | ShardedLoop = self._loop(rows, sampler, weights)
         if self.shards > 1:
             loop = self._sharded(rows, targets, weights, compute)
-        if drawn is not None:
-            loop.state = drawn
+        if state is not None:
+            loop.state = state
         steps = self._n_steps(targets, sampler, held) if n is None else self._whole("n_iter", n)
-        looks: list[tuple[int, float]] = []
+        history: list[tuple[int, float]] = []
         progress.start("training", steps)
         if held is None:
             loop.run(steps, progress)
             best = weights
         else:
-            best, looks = train_until_best(
+            best, history = train_until_best(
                 loop, steps, self.eval_every, self.patience, held, progress
             )
         progress.finish()
-        self.n_iter_, self.best_iter_, self.n_dropped_ = weights.seen, best.seen, sampler.n_dropped
-        self.history_, self.best_score_ = looks, max((s for _, s in looks), default=math.nan)
+        self.n_iter_, self.best_iter_, self.n_dropped_ = (
+            weights.n_triplets,
+            best.n_triplets,
+            sampler.n_dropped,
+        )
+        self.history_, self.best_score_ = history, max((s for _, s in history), default=math.nan)
         _, self.n_updates_, self.n_zero_, self.n_rejected_ = best.counts.tolist()
         self.W_, self._weights, self._drawn = best.served(), best, loop.state
 
@@ -387,7 +401,7 @@ class PAMIR(WordWeights):
     ) -> int:
         if held is not None:
             return self.n_iter
-        relevant = int(np.diff(targets.queries.fit_start)[sampler.kept].sum())
+        relevant = int(np.diff(targets.queries.fit_start)[sampler.usable].sum())
         return min(self.n_iter, max(_LEAST_STEPS, _STEPS_PER_RELEVANT * relevant))
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""P(class | row): what semantic matching maps both of its sides to.
+"""P(class | row): the space in which semantic matching compares queries and documents.
 
 Three models. "logistic" is softmax regression on standardised columns. "chi2-svm" has a support
 vector machine for each class, over the kernel exp(-chi2 / s) of counts, "chi2-ridge" the least
@@ -7,11 +7,11 @@ either gives to rows it was not fitted to are calibrated by softmax regression,
 
     P(c | x) = exp(w_c . g(x) + b_c) / sum over classes
 
-where "scale" has one number in place of a row w_c for each class: w_c . g is a g_c. That says less
-of which classes are taken for each other, which a ranker over the probabilities can learn itself.
+where "scale" has one number in place of a row w_c for each class: w_c . g is a g_c. That leaves out
+which classes are confused, which a ranker over the probabilities can learn itself.
 
 Decisions for training rows come from five folds, of "chi2-ridge" from leaving out each row by
-itself, which its inverse gives for nothing: g_i - alpha_i / (K + ridge I)^-1_ii.
+itself, which its inverse gives in closed form: g_i - alpha_i / (K + ridge I)^-1_ii.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Posteriors:
         Parameters
         ----------
         targets : ndarray of shape (rows, classes), optional
-            What "chi2-ridge" is to come near to in place of 1 for the class and 0 for the others,
-            such as the mean of these and of what a better model says.
+            What "chi2-ridge" is fitted to in place of 1 for the class and 0 for the others, such as
+            the mean of these and of a better model's predictions.
         """
         rows = _dense(X)
         present = np.bincount(classes, minlength=n_classes)
@@ -109,8 +109,8 @@ class Posteriors:
         self._bandwidth = bandwidth(rows, "chi2", factor=self.factor, statistic="mean")
         K = gram(rows, kernel="chi2", bandwidth=self._bandwidth).astype(np.float64)
         if self.model == "chi2-ridge":
-            told = np.eye(n_classes)[classes] if targets is None else targets
-            self._coef, self._offset, held_out = _ridge(K, told, 1 / self.strength)
+            onehot = np.eye(n_classes)[classes] if targets is None else targets
+            self._coef, self._offset, held_out = _ridge(K, onehot, 1 / self.strength)
         else:
             self._coef, self._offset, held_out = _machines(K, classes, n_classes, self.strength)
         if self.calibration == "scale":
@@ -157,14 +157,14 @@ class Posteriors:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a model that predicts the same."""
-        made = cls(MODELS[int(arrays["model"])])  # type: ignore[arg-type]
-        made._W, made._b = arrays["W"], arrays["b"]
-        if made.model == "logistic":
-            made._mean, made._scale = arrays["mean"], arrays["scale"]
+        model = cls(MODELS[int(arrays["model"])])  # type: ignore[arg-type]
+        model._W, model._b = arrays["W"], arrays["b"]
+        if model.model == "logistic":
+            model._mean, model._scale = arrays["mean"], arrays["scale"]
         else:
-            made._rows, made._coef = arrays["rows"], arrays["coef"]
-            made._offset, made._bandwidth = arrays["offset"], float(arrays["bandwidth"])
-        return made
+            model._rows, model._coef = arrays["rows"], arrays["coef"]
+            model._offset, model._bandwidth = arrays["offset"], float(arrays["bandwidth"])
+        return model
 
 
 def softmax(decisions: Doubles) -> Doubles:
@@ -188,19 +188,19 @@ def softmax_regression(
     from scipy.optimize import minimize
 
     n, columns = X.shape
-    told = np.eye(n_classes)[classes] if classes.ndim == 1 else classes
+    shares = np.eye(n_classes)[classes] if classes.ndim == 1 else classes
 
     def cost(flat: Doubles) -> tuple[float, Doubles]:
         W, b = flat[:-n_classes].reshape(n_classes, columns), flat[-n_classes:]
         P = softmax(X @ W.T + b)
-        loss = -np.sum(told * np.log(np.maximum(P, 1e-300))) / n
-        error = (P - told) / n
+        loss = -np.sum(shares * np.log(np.maximum(P, 1e-300))) / n
+        error = (P - shares) / n
         slope = np.concatenate([(error.T @ X + l2 * W).ravel(), error.sum(axis=0)])
         return float(loss + l2 / 2 * np.sum(W * W)), slope
 
     start = np.zeros(n_classes * (columns + 1))
-    found = minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
-    return found[:-n_classes].reshape(n_classes, columns), found[-n_classes:]
+    fitted = minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
+    return fitted[:-n_classes].reshape(n_classes, columns), fitted[-n_classes:]
 
 
 def scaled_softmax(X: Doubles, classes: Ints, n_classes: int) -> tuple[Doubles, Doubles]:
@@ -214,30 +214,30 @@ def scaled_softmax(X: Doubles, classes: Ints, n_classes: int) -> tuple[Doubles, 
     from scipy.optimize import minimize
 
     n = len(X)
-    told = np.eye(n_classes)[classes]
+    onehot = np.eye(n_classes)[classes]
 
     def cost(flat: Doubles) -> tuple[float, Doubles]:
         a = float(np.exp(flat[0]))
         P = softmax(a * X + flat[1:])
         loss = -np.log(np.maximum(P[np.arange(n), classes], 1e-300)).mean()
-        error = (P - told) / n
+        error = (P - onehot) / n
         return float(loss), np.concatenate([[a * np.sum(error * X)], error.sum(axis=0)])
 
     bounds = [_SCALES] + [(None, None)] * n_classes
-    found = minimize(
+    fitted = minimize(
         cost, np.zeros(n_classes + 1), jac=True, method="L-BFGS-B", bounds=bounds,
         options={"maxiter": 300},
     ).x  # fmt: skip
-    return np.exp(found[0]) * np.eye(n_classes), found[1:]
+    return np.exp(fitted[0]) * np.eye(n_classes), fitted[1:]
 
 
-def _ridge(K: Doubles, told: Doubles, ridge: float) -> tuple[Doubles, Doubles, Doubles]:
+def _ridge(K: Doubles, targets: Doubles, ridge: float) -> tuple[Doubles, Doubles, Doubles]:
     """Return coefficients, offset and left-out decisions of the least squares machine."""
     n = len(K)
-    offset = told.mean(axis=0)
+    offset = targets.mean(axis=0)
     inverse = np.linalg.inv(K + ridge * np.eye(n))
-    alpha = inverse @ (told - offset)
-    return alpha, offset, told - alpha / np.diag(inverse)[:, None]
+    alpha = inverse @ (targets - offset)
+    return alpha, offset, targets - alpha / np.diag(inverse)[:, None]
 
 
 def _machines(

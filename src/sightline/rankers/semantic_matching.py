@@ -1,4 +1,4 @@
-"""Semantic matching: both sides are mapped to probabilities of classes; a rival of LSCMR.
+"""Semantic matching: both sides are mapped to probabilities of classes; a baseline of LSCMR.
 
 Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", 2010. A classifier for each
 side learns P(class | row) from labelled rows, and
@@ -6,7 +6,7 @@ side learns P(class | row) from labelled rows, and
     f(q, d) = sum over classes c of P(c | q) P(c | d)
 
 which is the probability that both are of one class, were they independent given their rows. Only
-classes are learnt, no order of lists. `posteriors` has the classifiers.
+classes are learned, not the order of lists. `posteriors` has the classifiers.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class SemanticMatching(TwoSided):
     Attributes
     ----------
     classes_ : ndarray
-        What the classes are called, ascending; the dimensions of the shared space.
+        The class labels, ascending; the dimensions of the shared space.
     q_held_out_, d_held_out_ : ndarray
-        Probabilities of the rows learnt from, each by a model that was not fitted to it.
+        Probabilities of the rows learned from, each by a model that was not fitted to it.
 
     Examples
     --------
@@ -70,15 +70,15 @@ class SemanticMatching(TwoSided):
 
     def fit(self, Q: Any, q_classes: ArrayLike, D: Any, d_classes: ArrayLike) -> Self:
         """Learn from rows of both sides and their classes; they need not come in pairs."""
-        said = [np.asarray(c).ravel() for c in (q_classes, d_classes)]
-        names = [np.unique(c) for c in said]
+        labels = [np.asarray(c).ravel() for c in (q_classes, d_classes)]
+        names = [np.unique(c) for c in labels]
         if not np.array_equal(names[0], names[1]) or len(names[0]) < 2:
             raise DataError(
                 f"Both sides need rows of the same two or more classes. Got {names[0].tolist()} "
                 f"and {names[1].tolist()}."
             )
         self.classes_ = names[0]
-        numbers = [np.searchsorted(self.classes_, c) for c in said]
+        numbers = [np.searchsorted(self.classes_, c) for c in labels]
         n = len(self.classes_)
         queries, documents = as_side(Q, "Q", self._name), as_side(D, "D", self._name)
         self._q = Posteriors(self.model, self.q_strength, self.q_factor)
@@ -111,21 +111,21 @@ class SemanticMatching(TwoSided):
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that scoring needs; classes are told by their position alone."""
+        """Return all that scoring needs; classes are numbered by position."""
         self._check_fitted()
         sides = {"q": self._q.to_arrays(), "d": self._d.to_arrays()}
-        return {f"{side}_{k}": v for side, own in sides.items() for k, v in own.items()}
+        return {f"{side}_{k}": v for side, arrays in sides.items() for k, v in arrays.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes, with default parameters."""
-        made = cls()
-        made._q, made._d = (
+        ranker = cls()
+        ranker._q, ranker._d = (
             Posteriors.from_arrays(
                 {k.removeprefix(f"{side}_"): v for k, v in arrays.items() if k[:2] == f"{side}_"}
             )
             for side in "qd"
         )
-        made.model = made._q.model
-        made.classes_ = np.arange(len(made._q.to_arrays()["b"]))
-        return made
+        ranker.model = ranker._q.model
+        ranker.classes_ = np.arange(len(ranker._q.to_arrays()["b"]))
+        return ranker

@@ -1,8 +1,8 @@
-"""PAMIR in shards: pictures are dealt out, and weights mixed in rounds (`solvers.mixing`).
+"""PAMIR in shards: pictures are divided among them, and weights mixed in rounds (`solvers.mixing`).
 
-A shard has every so many of the pictures and, of each query, the relevant ones among them; it draws
-its triplets by a stream of its own. What a round needs of a shard goes out once; in each round only
-weights travel. So pictures may lie on as many machines as there are shards.
+A shard has every n-th picture and, of each query, the relevant ones among them; it draws its
+triplets from a random stream of its own. Its pictures are sent once, and in each round only weights
+are. So pictures may be on as many machines as there are shards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sightline.solvers.targets import Targets, from_queries
 from sightline.solvers.triplets import TripletSampler
 
 # Shards whose triplets a process is ready to draw; their pictures are not kept.
-_KEPT = 32
+_MOST_READY = 32
 
 
 class ShardedLoop:
@@ -38,11 +38,11 @@ class ShardedLoop:
     rows, targets : ndarray or sparse matrix or Targets
         Pictures, and queries over all of them.
     weights : Weights
-        What to start from, and where what is learnt stands.
+        The initial weights, which training updates.
     settings : dict
         Of the learner: C, variant, sampling, pairs_per_query.
     seed : int or numpy.random.Generator or None
-        Makes every shard's stream.
+        Seed of every shard's stream.
     shards, mix, mix_every : int or {"add", "mean"}
         How many shards, how they are mixed, and triplets of a round.
     compute : Mapper, optional
@@ -102,10 +102,10 @@ class ShardedLoop:
             progress.advance(size)
 
     def _round(self, n: int) -> None:
-        now, quota = self.weights, quotas(n, self._shards)
+        weights, quota = self.weights, quotas(n, self._shards)
         todo = [s for s in range(self._shards) if quota[s] and self._usable[s]]
-        settings: dict[str, Json] = {**self._settings, "averaged": bool(len(now.U))}
-        start = self._compute.hold({"W": now.W})
+        settings: dict[str, Json] = {**self._settings, "averaged": bool(len(weights.U))}
+        start = self._compute.hold({"W": weights.W})
         parts = (
             Part(
                 {**settings, "n": quota[s], "key": self._keys[s]},
@@ -114,20 +114,20 @@ class ShardedLoop:
             )
             for s in todo
         )
-        found = [done.arrays for done in self._compute.map(learn_shard, parts)]
+        results = [done.arrays for done in self._compute.map(learn_shard, parts)]
         sizes = [quota[s] for s in todo]
-        for s, arrays in zip(todo, found, strict=True):
+        for s, arrays in zip(todo, results, strict=True):
             self.states[s] = arrays["state"][0]
-            now.counts += arrays["counts"]
-        if len(now.U):
-            # U is such that the mean of all weights so far is W - U / seen.
-            means = [a["W"] - a["U"] / size for a, size in zip(found, sizes, strict=True)]
-            total = now.seen * now.W.astype(np.float64) - now.U
-            total += n * mixed(now.W, means, sizes, self._mix)
-        now.W[:] = mixed(now.W, [a["W"] for a in found], sizes, self._mix)
-        now.seen += n
-        if len(now.U):
-            now.U[:] = now.seen * now.W.astype(np.float64) - total
+            weights.counts += arrays["counts"]
+        if len(weights.U):
+            # U is such that the mean of all weights so far is W - U / n_triplets.
+            means = [a["W"] - a["U"] / size for a, size in zip(results, sizes, strict=True)]
+            total = weights.n_triplets * weights.W.astype(np.float64) - weights.U
+            total += n * mixed(weights.W, means, sizes, self._mix)
+        weights.W[:] = mixed(weights.W, [a["W"] for a in results], sizes, self._mix)
+        weights.n_triplets += n
+        if len(weights.U):
+            weights.U[:] = weights.n_triplets * weights.W.astype(np.float64) - total
 
 
 _ready: OrderedDict[str, TripletSampler] = OrderedDict()
@@ -150,36 +150,36 @@ def learn_shard(
 def _prepared(
     args: dict[str, Json], arrays: Mapping[str, NDArray[Any]], pictures: int
 ) -> TripletSampler:
-    """Return what draws the triplets of a shard, made once in each process."""
+    """Return the sampler of a shard's triplets, made once in each process."""
     key = f"{args['key']} {args['sampling']} {args['pairs_per_query']} {len(arrays['W'])}"
     if key not in _ready:
         targets = from_queries(_queries(arrays), pictures, len(arrays["W"]))
         how: Any = args["sampling"]
         _ready[key] = TripletSampler(targets, how, int(str(args["pairs_per_query"])), 0)
     _ready.move_to_end(key)
-    while len(_ready) > _KEPT:
+    while len(_ready) > _MOST_READY:
         _ready.popitem(last=False)
     return _ready[key]
 
 
-def _shard_arrays(rows: Rows, queries: QuerySet, mine: NDArray[np.int64]) -> Arrays:
+def _shard_arrays(rows: Rows, queries: QuerySet, members: NDArray[np.int64]) -> Arrays:
     """Return some pictures and what is relevant among them, as arrays."""
     at = np.full(rows.shape[0], -1, dtype=np.int64)
-    at[mine] = np.arange(len(mine))
+    at[members] = np.arange(len(members))
     here = at[queries.fit] >= 0
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(here, dtype=np.int64)])
-    asked: Arrays = {
+    queries_within: Arrays = {
         "q.start": queries.start, "q.term": queries.term, "q.weight": queries.weight,
         "q.fit_start": before[queries.fit_start], "q.fit": at[queries.fit[here]],
     }  # fmt: skip
     if not isinstance(rows, SparseMatrix):
-        return {**asked, "x": rows[mine]}
+        return {**queries_within, "x": rows[members]}
     start = rows.start.astype(np.int64)
-    lengths = np.diff(start)[mine]
+    lengths = np.diff(start)[members]
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    cells = np.repeat(start[mine] - ends[:-1], lengths) + np.arange(ends[-1])
+    cells = np.repeat(start[members] - ends[:-1], lengths) + np.arange(ends[-1])
     return {
-        **asked, "x.start": ends.astype(np.uint64), "x.indices": rows.indices[cells],
+        **queries_within, "x.start": ends.astype(np.uint64), "x.indices": rows.indices[cells],
         "x.values": rows.values[cells], "x.columns": np.array([rows.shape[1]]),
     }  # fmt: skip
 
@@ -197,7 +197,7 @@ def _queries(arrays: Mapping[str, NDArray[Any]]) -> QuerySet:
 
 
 def _is_usable(arrays: Arrays) -> bool:
-    """Say whether a triplet can be drawn."""
+    """Return whether a triplet can be drawn."""
     n = len(arrays["x"]) if "x" in arrays else len(arrays["x.start"]) - 1
     fits = np.diff(arrays["q.fit_start"])
     return bool(((fits > 0) & (fits < n) & (np.diff(arrays["q.start"]) > 0)).any())

@@ -1,4 +1,4 @@
-"""SSI: supervised semantic indexing, a low-rank ranker learnt from pairs; the rival of LSCMR.
+"""SSI: supervised semantic indexing, a low-rank ranker learned from pairs; a baseline of LSCMR.
 
 Bai et al., "Learning to rank with (a lot of) word features", Information Retrieval 13(3), 2010.
 With f(q, d) = (U q).(V d), a pair of a relevant document d+ and another d- of one query's list
@@ -53,21 +53,21 @@ class SSI(LowRank):
     n_iter : int, default=500000
         The most pairs to learn from; all of them where there is no validation.
     eval_every, patience : int
-        Pairs between two looks at validation queries, and how many looks may pass without a better
-        mean AvgP.
+        Pairs between two evaluations on validation queries, and how many evaluations may pass
+        without a better mean AvgP.
     pairs_per_query : int, default=8
-        Pairs of a drawn query that are learnt from in a row.
+        Pairs of a drawn query that are learned from in a row.
     random_state : int, default=0
-        Makes the start and the draws.
+        Seed of the start and of the draws.
 
     Attributes
     ----------
     U_, V_ : ndarray
         (k, columns of queries) and (k, columns of documents), float32.
     n_iter_, best_iter_, n_updates_ : int
-        Pairs learnt from, after how many the factors were taken, and how many moved them.
+        Pairs learned from, after how many the factors were taken, and how many moved them.
     history_ : list of tuple
-        (pairs, mean AvgP) at each look.
+        (pairs, mean AvgP) at each evaluation.
     n_dropped_, n_empty_ : int
         See `LSCMR`.
 
@@ -134,8 +134,10 @@ class SSI(LowRank):
         self._check()
         queries, documents = as_side(Q, "Q", "SSI"), as_side(D, "D", "SSI")
         k = check_components(self.n_components, queries, documents, "SSI")
-        asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
-        lists, n_empty = usable_lists(queries, documents, candidates, relevance, asked)
+        list_queries = (
+            np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
+        )
+        lists, n_empty = usable_lists(queries, documents, candidates, relevance, list_queries)
         rng = np.random.default_rng(self.random_state)
         sides = queries, documents
         A, B = ((rng.standard_normal((s.shape[1], k)) / math.sqrt(s.shape[1])).astype(np.float32)
@@ -157,7 +159,7 @@ class SSI(LowRank):
         every = self.n_iter if validation is None else self.eval_every
         self.history_: list[tuple[int, float]] = []
         self.n_iter_ = self.best_iter_ = self.n_updates_ = 0
-        best, worse, kept = -math.inf, 0, (A, B)
+        best, worse, best_factors = -math.inf, 0, (A, B)
         progress.start("pairs", self.n_iter)
         while self.n_iter_ < self.n_iter and worse < self.patience:
             n = min(every, self.n_iter - self.n_iter_)
@@ -170,12 +172,12 @@ class SSI(LowRank):
             value = math.nan if validation is None else self.score(*validation)
             self.history_.append((self.n_iter_, value))
             if validation is None or value > best:
-                best, worse, kept = value, 0, (self.U_, self.V_)
+                best, worse, best_factors = value, 0, (self.U_, self.V_)
                 self.best_iter_ = self.n_iter_
             else:
                 worse += 1
         progress.finish()
-        self.U_, self.V_ = kept
+        self.U_, self.V_ = best_factors
 
     def _check(self) -> None:
         eta = self.eta
@@ -203,13 +205,13 @@ class Pairs:
             start = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
             sides += [start, lists.candidate[flags]]
         if isinstance(queries, SparseMatrix) != isinstance(documents, SparseMatrix):
-            queries, documents = (_thin(side) for side in (Q, D))
+            queries, documents = (_as_sparse(side) for side in (Q, D))
         rows: list[Any] = [queries, documents]
         self._kernel: Callable[..., int] = _ssi_fast.learn_dense
         if isinstance(queries, SparseMatrix):
             self._kernel = _ssi_fast.learn_sparse
             rows = [part for s in rows for part in (s.start, s.indices, s.values)]
-        self._given: list[Any] = [*rows, lengths, lists.query, *sides]
+        self._inputs: list[Any] = [*rows, lengths, lists.query, *sides]
         self._per_query = per_query
         self._state = np.random.default_rng(seed).integers(1, 1 << 63, 1, dtype=np.uint64)
 
@@ -217,7 +219,7 @@ class Pairs:
         """Learn from n pairs; return how many moved the factors."""
         how = self._state, n, self._per_query, np.float32(eta)
         wide = _padded(A), _padded(B)
-        moved = int(self._kernel(*wide, *self._given, *how))
+        moved = int(self._kernel(*wide, *self._inputs, *how))
         if wide[0] is not A:
             A[:], B[:] = (part[:, : A.shape[1]] for part in wide)
         return moved
@@ -235,7 +237,7 @@ def _padded(factor: Floats) -> Floats:
     return np.pad(factor, ((0, 0), (0, -k % _AT_ONCE)))
 
 
-def _thin(side: Any) -> SparseMatrix | Floats:
+def _as_sparse(side: Any) -> SparseMatrix | Floats:
     """Return rows as a sparse matrix, whatever they were, so that both sides are of a kind."""
     from scipy import sparse
 

@@ -11,9 +11,9 @@ and takes a passive-aggressive step (`solvers.pa_step`) on W and h for each: two
 if p+ precedes p- by 1, as PAMIR asks. Pictures with F(q, p) >= theta(q) are shown.
 
 Departures: the virtual picture is as long as a usual one (the root of the mean squared length), so
-that h learns as fast as W, whatever the scale of the features. Other pictures are drawn alike, and
-most of them are easy: where the aim is the best set for each query and not a ranker that comes
-with one, `cutoff.CutOff` finds better thresholds over scores that are already there.
+that h learns as fast as W, whatever the scale of the features. Other pictures are drawn uniformly,
+and most of them are easy: where the aim is the best set for each query and not a ranker that comes
+with one, `cutoff.CutOff` finds better thresholds over existing scores.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SMALL = 65_536
 
 
 class ThresholdPAMIR(PAMIR):
-    """A linear ranker of pictures that knows which of them to show.
+    """A linear ranker of pictures with a threshold on the score of those to show.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class ThresholdPAMIR(PAMIR):
     max_bytes : int, default=2147483648
         As for `sightline.rankers.pamir.PAMIR`; a triplet counts as two steps.
     grades, weight : {"binary", "linear", "exponential"} or {"ndcg"}
-        Must be as they are; a threshold tells relevant from other pictures.
+        Must keep their defaults; a threshold separates relevant from other pictures.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class ThresholdPAMIR(PAMIR):
         Parameters
         ----------
         terms : ndarray of int64
-            Positions of words, or words where the ranker knows them by name.
+            Positions of words, or words where the ranker has their names.
         weights : array-like, optional
             The query vector's values; by default a unit vector of the words' idf.
         """
@@ -111,9 +111,9 @@ class ThresholdPAMIR(PAMIR):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes."""
-        made = super().from_arrays(arrays)
-        made.h_ = arrays["h"]
-        return made
+        ranker = super().from_arrays(arrays)
+        ranker.h_ = arrays["h"]
+        return ranker
 
     def _train(
         self,
@@ -122,14 +122,14 @@ class ThresholdPAMIR(PAMIR):
         weights: Weights,
         held: ValidationSet | None = None,
         n: int | None = None,
-        drawn: NDArray[np.uint64] | None = None,
+        state: NDArray[np.uint64] | None = None,
         progress: Progress = _SILENT,
         compute: Mapper | None = None,
     ) -> None:
-        length = self._length if drawn is not None else _usual_length(rows)
+        length = self._length if state is not None else _usual_length(rows)
         wider = None if held is None else ValidationSet(_with_column(held.rows), held.targets)
-        seen = _with_virtual(_with_column(rows), length)
-        super()._train(seen, targets, weights, wider, n, drawn, progress)
+        extended = _with_virtual(_with_column(rows), length)
+        super()._train(extended, targets, weights, wider, n, state, progress)
         served = self.W_
         self.W_ = np.ascontiguousarray(served[:, :-1])
         self.h_, self._length = served[:, -1] * np.float32(length), length
@@ -157,10 +157,10 @@ class VirtualLoop(Loop):
 
     def _portions(self, n: int) -> Iterator[Triplets]:
         """Yield n triplets, two for each that is drawn."""
-        left = n
+        n_left = n
         for drawn in self.sampler.portions(-(-n // 2)):
-            twice = self._twice(drawn, left)
-            left -= len(twice[0])
+            twice = self._twice(drawn, n_left)
+            n_left -= len(twice[0])
             yield twice
 
     def _required(self, drawn: Triplets) -> tuple[object, ...]:
@@ -184,7 +184,7 @@ def _usual_length(rows: Rows) -> float:
 
 
 def _with_column(rows: Rows) -> Rows:
-    """Return rows with a feature more, which none of them has."""
+    """Return rows with one more feature, which is 0 in all of them."""
     n, n_features = rows.shape[0], rows.shape[1] + 1
     if not isinstance(rows, SparseMatrix):
         return np.hstack((rows, np.zeros((n, 1), dtype=np.float32)))
@@ -193,7 +193,7 @@ def _with_column(rows: Rows) -> Rows:
 
 
 def _with_virtual(rows: Rows, length: float) -> Rows:
-    """Return rows and one that has nothing but the last feature."""
+    """Return rows and one more, which is 0 but for the last feature."""
     n, n_features = rows.shape
     if not isinstance(rows, SparseMatrix):
         virtual = np.zeros((1, n_features), dtype=np.float32)

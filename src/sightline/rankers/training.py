@@ -1,7 +1,7 @@
-"""How a linear ranker is trained: triplets in blocks, looks at held-out pictures, the best kept.
+"""Training of a linear ranker: triplets in blocks, validation, and the best weights kept.
 
-Weights are a table of words by features, of which training holds up to three at once, so what they
-take is added up, and refused if it is too much, before any of it is taken.
+Weights are a table of words by features, of which training holds up to three at once, so their
+memory is checked before any of it is allocated.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ _NONE: Doubles = np.zeros(0)
 
 @dataclass(slots=True, eq=False)
 class Weights:
-    """Weights on their way: `U` holds what averaging needs, and has no rows where it is not wanted.
+    """Weights during training: `U` holds what averaging needs; without averaging it has no rows.
 
-    `seen` counts triplets, `counts` what became of them (`solvers.pa_step`).
+    `n_triplets` counts triplets, `counts` their outcomes (`solvers.pa_step`).
     """
 
     W: Floats
     U: NDArray[np.float64]
-    seen: int = 0
+    n_triplets: int = 0
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(N_OUTCOMES, dtype=np.int64))
 
     @classmethod
     def zeros(cls, n_words: int, n_features: int, averaged: bool) -> Self:
-        """Return weights that know nothing yet."""
+        """Return weights of zeros."""
         W = np.zeros((n_words, n_features), dtype=np.float32)
         return cls(W, np.zeros(W.shape if averaged else (0, 0)))
 
     def copy(self) -> Weights:
-        """Return weights that do not change with these."""
-        return Weights(self.W.copy(), self.U.copy(), self.seen, self.counts.copy())
+        """Return a copy."""
+        return Weights(self.W.copy(), self.U.copy(), self.n_triplets, self.counts.copy())
 
     def served(self) -> Floats:
-        """Return what ranks pictures: W, or the mean of all W so far."""
+        """Return the weights that rank pictures: W, or the mean of all W so far."""
         if not len(self.U):
             return self.W
-        return (self.W - self.U / max(self.seen, 1)).astype(np.float32)
+        return (self.W - self.U / max(self.n_triplets, 1)).astype(np.float32)
 
 
 def bytes_of_weights(n_words: int, n_features: int, averaged: bool, judged: bool) -> int:
     """Return the most that weights take at once.
 
     W has 4 bytes a number, and averaging 8 more. With held-out pictures there are three: the
-    present weights, the best ones and a copy that may become the best. What averaged weights serve
-    takes 20 while it is worked out.
+    present weights, the best ones and a copy that may become the best. Working out the mean of
+    averaged weights takes 20.
 
     >>> bytes_of_weights(100_000, 1000, averaged=False, judged=True)
     1200000000
@@ -77,7 +77,7 @@ def bytes_of_weights(n_words: int, n_features: int, averaged: bool, judged: bool
 def check_bytes(
     n_words: int, n_features: int, averaged: bool, judged: bool, most: int, owner: str
 ) -> None:
-    """Refuse weights that would take more memory than they may, before any of it is taken."""
+    """Raise DataError where weights would take more memory than the limit."""
     needed = bytes_of_weights(n_words, n_features, averaged, judged)
     if needed > most:
         raise DataError(
@@ -91,7 +91,7 @@ class Loop:
     """Learns from triplets of one sampler, block by block.
 
     Where the targets have grades, a triplet's margin is the difference of its pictures' gains.
-    `shares` is then asked, with the triplets and the weights there are, what C is multiplied with.
+    `shares` then returns, for triplets and the current weights, the factors of C.
     """
 
     def __init__(
@@ -131,13 +131,20 @@ class Loop:
 
     def run(self, n: int, progress: Progress) -> None:
         """Learn from n more triplets."""
-        now = self.weights
+        weights = self.weights
         for drawn in self._portions(n):
             more = self._required(drawn)
             self._learn(
-                now.W, now.U, now.seen, *self._pictures, *self._queries, *drawn, *more, *self._how
+                weights.W,
+                weights.U,
+                weights.n_triplets,
+                *self._pictures,
+                *self._queries,
+                *drawn,
+                *more,
+                *self._how,
             )
-            now.seen += len(drawn[0])
+            weights.n_triplets += len(drawn[0])
             progress.advance(len(drawn[0]))
 
     def _portions(self, n: int) -> Iterator[Triplets]:
@@ -150,7 +157,7 @@ class Loop:
         return _pamir_fast.learn_sparse_by if sparse else _pamir_fast.learn_dense_by
 
     def _required(self, drawn: Triplets) -> tuple[object, ...]:
-        """Return what the kernel wants to know of triplets besides."""
+        """Return the kernel's further inputs for these triplets."""
         if self._graded is None:
             return ()
         rho = self._graded.gains[drawn[1]] - self._graded.gains[drawn[2]]
@@ -159,7 +166,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationSet:
-    """Validation pictures and queries: they decide which weights are kept."""
+    """Validation pictures and queries: they select the weights that are kept."""
 
     rows: Rows
     targets: Targets
@@ -181,24 +188,24 @@ class ValidationSet:
         return float(known.mean()) if known.size else math.nan
 
     def quality(self, W: Floats) -> float:
-        """Return what training is judged by: the mean AvgP, or with grades the mean NDCG."""
+        """Return the validation measure: the mean AvgP, or with grades the mean NDCG."""
         return self.mean_avgp(W) if self.targets.graded is None else self._mean_ndcg(W)
 
     def _mean_ndcg(self, W: Floats) -> float:
         pairs, queries = self.targets.graded, self.targets.queries
         assert pairs is not None
         scores = judged_scores(self.rows, W, self.targets)
-        found = []
+        values = []
         for i in range(len(queries)):
             rows = np.sort(pairs.lower[pairs.lower_start[i] : pairs.lower_start[i + 1]])
             ties: Ties = "id" if len(queries.terms_of(i)) else "mean"
-            found.append(ndcg_at(scores[rows], pairs.grades[rows], ties=ties))
-        known = np.array([value for value in found if not math.isnan(value)])
+            values.append(ndcg_at(scores[rows], pairs.grades[rows], ties=ties))
+        known = np.array([value for value in values if not math.isnan(value)])
         return float(known.mean()) if known.size else math.nan
 
 
-class Learning(Protocol):
-    """What learns from triplets: a `Loop`, or shards of one."""
+class Trainer(Protocol):
+    """What is trained on triplets: a `Loop`, or shards of one."""
 
     weights: Weights
 
@@ -208,22 +215,22 @@ class Learning(Protocol):
 
 
 def train_until_best(
-    loop: Learning, n: int, every: int, patience: int, held: ValidationSet, progress: Progress
+    loop: Trainer, n: int, every: int, patience: int, held: ValidationSet, progress: Progress
 ) -> tuple[Weights, list[tuple[int, float]]]:
-    """Train until `patience` looks in a row find nothing better; return the best, and all looks."""
+    """Train until `patience` validations are no better; return the best weights and the history."""
     best, best_score, worse = loop.weights.copy(), -math.inf, 0
-    looks: list[tuple[int, float]] = []
+    history: list[tuple[int, float]] = []
     for done in range(0, n, every):
         loop.run(min(every, n - done), progress)
         score = held.quality(loop.weights.served())
-        looks.append((loop.weights.seen, score))
+        history.append((loop.weights.n_triplets, score))
         if score > best_score:
             best, best_score, worse = loop.weights.copy(), score, 0
         else:
             worse += 1
             if worse >= patience:
                 break
-    return best, looks
+    return best, history
 
 
 def word_scores(rows: Rows, W: Floats) -> Floats:
@@ -240,9 +247,9 @@ def judged_scores(rows: Rows, W: Floats, targets: Targets) -> Floats:
     """Return the score of each row for the query it is judged for."""
     assert targets.graded is not None
     q, scores = targets.queries, np.empty(rows.shape[0], dtype=np.float32)
-    asked = (q.start, q.term, q.weight, targets.graded.lower_start, targets.graded.lower)
+    judged = (q.start, q.term, q.weight, targets.graded.lower_start, targets.graded.lower)
     if isinstance(rows, SparseMatrix):
-        _pamir_fast.score_judged_sparse(W, rows.start, rows.indices, rows.values, *asked, scores)
+        _pamir_fast.score_judged_sparse(W, rows.start, rows.indices, rows.values, *judged, scores)
     else:
-        _pamir_fast.score_judged_dense(W, rows, *asked, scores)
+        _pamir_fast.score_judged_dense(W, rows, *judged, scores)
     return scores

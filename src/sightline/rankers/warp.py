@@ -1,4 +1,4 @@
-"""WARP: a linear ranker that cares for the top of the list, learnt by passive-aggressive steps.
+"""WARP: a linear ranker that optimises the top of the list, learned by passive-aggressive steps.
 
 Weston, Bengio and Usunier, "Large scale image annotation: learning to rank with joint word-image
 embeddings", Machine Learning 81, 2010. For a query q and a picture p+ that fits it, other pictures
@@ -6,7 +6,7 @@ are drawn until one, p-, violates the margin, 1 + F(q, p-) > F(q, p+). If that t
 floor(n- / N) of the n- other pictures stand above p+ or too near below, and a mistake at that rank
 weighs
 
-    L(k) = 1 + 1/2 + … + 1/k        or L(k) = k, which counts every wrong pair alike ("auc")
+    L(k) = 1 + 1/2 + … + 1/k        or L(k) = k, which weights every wrong pair equally ("auc")
 
 In the terms of `solvers.pa_step`, with F and the features of `pamir`:
 
@@ -14,8 +14,8 @@ In the terms of `solvers.pa_step`, with F and the features of `pamir`:
     x = q (p+ - p-)'        l = 1 - F(q, p+) + F(q, p-)
 
 Departures: the paper takes gradient steps of a length that L multiplies, in a space of few
-dimensions; here the step is passive-aggressive, L multiplies the limit C, and W is whole. L is
-divided by L(n-), so that C means what it means to PAMIR: no step is longer, and a violation at the
+dimensions; here the step is passive-aggressive, L multiplies the limit C, and W has full rank. L is
+divided by L(n-), so that C means the same as for PAMIR: no step is longer, and a violation at the
 first trial, when p+ may stand anywhere, takes all of it. The search ends after `max_trials`, not
 only after n-. With one trial this is PAMIR, byte for byte.
 
@@ -54,10 +54,9 @@ class WARP(PAMIR):
     variant : {"PA-I", "PA-II"}, default="PA-I"
         "PA-I" or "PA-II"; PA has no C that a rank could weigh.
     rank_loss : {"harmonic", "auc"}, default="harmonic"
-        "harmonic" cares for the top, "auc" for every pair equally.
+        "harmonic" emphasises the top, "auc" weights every pair equally.
     max_trials : int, default=50
-        Other pictures to look at, at most, before a pair counts as learnt; never more than there
-        are.
+        Most other pictures to try before a pair counts as learned; never more than there are.
     n_iter : int, default=3000000
         The most pairs of query and relevant picture to learn from.
     eval_every : int, default=100000
@@ -180,7 +179,7 @@ def rank_weights(n: int, rank_loss: RankLoss = "harmonic") -> Doubles:
 
 
 class WarpLoop(Loop):
-    """Learns from the triplets of one sampler, looking on where the drawn one violates nothing."""
+    """Learns from triplets, drawing further other pictures until one violates the margin."""
 
     def __init__(
         self,

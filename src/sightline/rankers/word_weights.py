@@ -1,4 +1,4 @@
-"""Weights of words over features, once they are learnt: scores of pictures, and queries as weights.
+"""Fitted weights of words over features: scores of pictures, and queries as weights.
 
 W has a row w_t for each word, and a query q scores a picture p by q . W p (`rankers.pamir`).
 """
@@ -25,7 +25,7 @@ Terms = Sequence[int] | Sequence[str] | NDArray[np.int64]
 class WordWeights(PersistentEstimator):
     """What scores pictures by W_, with idf_ for how much each word counts in a query.
 
-    `words_` are the words by position, where they are known by name; else None.
+    `words_` are the words by position, where words have names; else None.
     """
 
     _name: ClassVar[str]
@@ -57,11 +57,11 @@ class WordWeights(PersistentEstimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ranker as far as scoring goes."""
-        made = cls()
-        made.W_, made.words_ = arrays["W"], None
-        made.classes_ = np.arange(len(made.W_))
-        made.idf_ = arrays.get("idf", np.ones(len(made.W_)))
-        return made
+        ranker = cls()
+        ranker.W_, ranker.words_ = arrays["W"], None
+        ranker.classes_ = np.arange(len(ranker.W_))
+        ranker.idf_ = arrays.get("idf", np.ones(len(ranker.W_)))
+        return ranker
 
     def query(self, terms: Terms, weights: ArrayLike | None = None) -> Floats:
         """Return a query as weights over features: pictures rank by their product with them.
@@ -69,13 +69,13 @@ class WordWeights(PersistentEstimator):
         Parameters
         ----------
         terms : ndarray of int64
-            Positions of words, or words where the ranker knows them by name.
+            Positions of words, or words where the ranker has their names.
         weights : array-like, optional
             The query vector's values; by default a unit vector of the words' idf.
         """
         ids, q = self._vector(terms, weights)
-        found: Floats = q @ self.W_[ids]
-        return found
+        vector: Floats = q @ self.W_[ids]
+        return vector
 
     def _vector(self, terms: Terms, weights: ArrayLike | None) -> tuple[NDArray[np.int64], Floats]:
         """Return a query vector: positions of words, and their values."""
@@ -89,11 +89,11 @@ class WordWeights(PersistentEstimator):
         return places, q
 
     def _places(self, terms: Terms) -> NDArray[np.int64]:
-        asked = np.asarray(terms).reshape(-1)
-        if asked.dtype.kind == "U":
+        positions = np.asarray(terms).reshape(-1)
+        if positions.dtype.kind == "U":
             known = {w: i for i, w in enumerate(self.words_ or ())}
-            asked = np.array([known.get(str(w), -1) for w in asked], dtype=np.int64)
-        if asked.size and not (asked.min() >= 0 and asked.max() < len(self.W_)):
-            known_ones = f"{self._name} knows {len(self.W_)} words"
-            raise DataError(f"{known_ones}, not all of those in {terms!r}.")
-        return asked.astype(np.int64)
+            positions = np.array([known.get(str(w), -1) for w in positions], dtype=np.int64)
+        if positions.size and not (positions.min() >= 0 and positions.max() < len(self.W_)):
+            fitted = f"{self._name} was fitted to {len(self.W_)} words"
+            raise DataError(f"{fitted}, which do not include all of {terms!r}.")
+        return positions.astype(np.int64)

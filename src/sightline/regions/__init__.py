@@ -1,8 +1,9 @@
 """Which region of a picture each of its tags belongs to, and what scene it shows (paper E).
 
-`segment` cuts pictures into regions, `codewords` and `deep` describe them, `inference` finds the
-best tags for the regions of a picture, `model` learns. `RegionModel` is the paper's estimator and
-`ScoredRegionModel` the product's. `KernelRows` is a library part that no command uses.
+`segment` cuts pictures into regions, `codewords` and `deep` extract their features, `inference`
+finds the best tags for the regions of a picture, `model` fits the weights. `RegionModel` is the
+paper's estimator and `ScoredRegionModel` the product's. `KernelRows` is a library part that no
+command uses.
 """
 
 from __future__ import annotations

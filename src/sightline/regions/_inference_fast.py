@@ -1,16 +1,16 @@
 """Compiled: the best tags for the regions of a picture, exactly, by branch and bound.
 
-Every tag has a gain b and may hold regions, each worth a; a region belongs to one tag at most. If a
-price v >= 0 is put on each region instead, tags no longer depend on each other: a tag holds all
-regions that are worth their price, one at least, or stays away, and
+Every tag has a gain b and may hold regions, each of value a; a region belongs to one tag at most.
+If a price v >= 0 is put on each region instead, tags no longer depend on each other: a tag holds
+all regions above their price, one at least, or is absent, and
 
     D(v) = sum_i v_i + sum_j max(0, b_j + max over sets T of regions of sum_T (a_ij - v_i))
 
 is never below the best value (the Lagrangian bound, whose least value is that of the linear
-programme); no T is empty. Tags with b >= 0 need no branching: once it is settled which others are
-there, an assignment solves the rest, and its prices are where the bound is looked for; then prices
-are moved one at a time, to the middle of where D is least. Tags of which the bound says enough are
-settled, the most doubtful other is tried open and closed.
+programme); no T is empty. Tags with b >= 0 need no branching: once the others are fixed, an
+assignment solves the rest, and its prices are the start of the search for a bound; then prices are
+moved one at a time, to the middle of where D is least. Tags that the bound decides are fixed, and
+the search branches on the most uncertain other.
 
 Tables are (tags, regions) here, so that the regions of a tag lie side by side.
 """
@@ -26,22 +26,22 @@ from sightline._typing import Doubles, Ints
 States = NDArray[np.int8]
 
 FREE, OPEN, CLOSED = 0, 1, 2
-# What a tag may do in an assignment: nothing, hold a region or not, or hold one at least.
+# A tag in an assignment: left out, with a region or without, or with one at least.
 _OUT, _MAY, _MUST = 0, 1, 2
 NOBODY = -1
 _ROOT_PASSES, _PASSES = 8, 3
 _NEAR = 1e-9
-# Sums that are kept up to date are off by rounding; below this they are taken anew.
+# Sums that are kept up to date have rounding errors; below this they are recomputed.
 _ALONE = 1e-9
 _STILL = 1e-6
 
 
 @njit(cache=True, nogil=True)
 def representatives(cost: Doubles, rep: Ints, w: Doubles) -> None:
-    """Give each row a column of its own so that the sum of costs is least; rows <= columns.
+    """Assign each row a column of its own with the least sum of costs; rows <= columns.
 
     The Hungarian method by shortest paths, rows one after the other. `w`, one longer than the
-    columns, gets what those are worth in the dual, from 1 on: 0 or below.
+    columns, is filled with their dual variables, from 1 on: 0 or below.
     """
     rows, columns = cost.shape
     u = np.zeros(rows + 1)
@@ -50,24 +50,24 @@ def representatives(cost: Doubles, rep: Ints, w: Doubles) -> None:
     for row in range(1, rows + 1):
         match[0] = row
         at = 0
-        least, seen = np.full(columns + 1, np.inf), np.zeros(columns + 1, np.bool_)
+        least, visited = np.full(columns + 1, np.inf), np.zeros(columns + 1, np.bool_)
         while match[at] != 0:
-            seen[at] = True
-            here, step, to = match[at], np.inf, 0
+            visited[at] = True
+            row_at, step, nearest = match[at], np.inf, 0
             for c in range(1, columns + 1):
-                if not seen[c]:
-                    reduced = cost[here - 1, c - 1] - u[here] - w[c]
+                if not visited[c]:
+                    reduced = cost[row_at - 1, c - 1] - u[row_at] - w[c]
                     if reduced < least[c]:
                         least[c], way[c] = reduced, at
                     if least[c] < step:
-                        step, to = least[c], c
+                        step, nearest = least[c], c
             for c in range(columns + 1):
-                if seen[c]:
+                if visited[c]:
                     u[match[c]] += step
                     w[c] -= step
                 else:
                     least[c] -= step
-            at = to
+            at = nearest
         while at != 0:
             match[at] = match[way[at]]
             at = way[at]
@@ -78,10 +78,10 @@ def representatives(cost: Doubles, rep: Ints, w: Doubles) -> None:
 
 @njit(cache=True, nogil=True)
 def place(a: Doubles, active: Ints, owner: Ints) -> float:
-    """Give every active tag one region at least; return the worth of all, without tags' gains.
+    """Give every active tag one region at least; return the value of all, without tags' gains.
 
-    Exact: tags take representatives that cost least, all other regions what is best for them.
-    `owner` gets the tag of each region. -inf where there are more tags than regions.
+    Exact: tags take representatives that cost least, all other regions their best tag. `owner` gets
+    the tag of each region. -inf where there are more tags than regions.
     """
     n, regions = len(active), a.shape[1]
     if n > regions:
@@ -116,7 +116,7 @@ def place(a: Doubles, active: Ints, owner: Ints) -> float:
 def matched(a: Doubles, b: Doubles, part: States, owner: Ints, v: Doubles) -> float:
     """Return the best value if some tags may hold regions and some must; -inf if they cannot.
 
-    Exact where no tag that may has a gain below 0: each names a region that stands for it, or none.
+    Exact where no tag that may has a gain below 0: each is assigned a region, or none.
     `owner` gets the tag of each region, `v` prices by which the bound is this value.
     """
     regions, n, optional = a.shape[1], 0, 0
@@ -154,22 +154,22 @@ def matched(a: Doubles, b: Doubles, part: States, owner: Ints, v: Doubles) -> fl
 
 @njit(cache=True, nogil=True)
 def worth(a: Doubles, b: float, v: Doubles, without: int) -> tuple[float, float]:
-    """Return what a tag is worth at these prices, and the sum over regions it would keep anyway.
+    """Return the value of a tag at these prices, and the sum over its regions above their price.
 
     Region `without` is left out of both; NOBODY leaves out none.
     """
-    kept, best = 0.0, -np.inf
+    positive, best = 0.0, -np.inf
     for k in range(len(v)):
         if k != without:
             d = a[k] - v[k]
             best = max(best, d)
-            kept += max(d, 0.0)
-    return b + (kept if best >= 0.0 else best), kept
+            positive += max(d, 0.0)
+    return b + (positive if best >= 0.0 else best), positive
 
 
 @njit(cache=True, nogil=True)
 def bound_at(a: Doubles, b: Doubles, state: States, v: Doubles, gain: Doubles) -> float:
-    """Return D at these prices; `gain` gets what each tag that is not closed is worth."""
+    """Return D at these prices; `gain` is filled with the value of each tag that is not closed."""
     bound: float = v.sum()
     for j in range(len(b)):
         if state[j] != CLOSED:
@@ -184,25 +184,26 @@ def descend(
 ) -> float:
     """Move prices, one at a time, to where the bound is least, or below the floor; return it.
 
-    `gain` gets what each tag that is not closed is worth at the last prices.
+    `gain` is filled with the value of each tag that is not closed at the last prices.
     """
     tags, regions = a.shape
     bound = bound_at(a, b, state, v, gain)
-    kept = np.zeros(tags)
+    positive = np.zeros(tags)
     for _ in range(passes):
         for j in range(tags):
             if state[j] != CLOSED:
-                kept[j] = worth(a[j], b[j], v, NOBODY)[1]
+                positive[j] = worth(a[j], b[j], v, NOBODY)[1]
         for i in range(regions):
-            # Below its h a price lets a tag want the region; one may want it, a second not.
+            # Below its h a price makes a tag claim the region; one may claim it, a second not.
             first, second = 0.0, 0.0
             for j in range(tags):
                 if state[j] == CLOSED:
                     continue
-                rest = kept[j] - max(a[j, i] - v[i], 0.0)
+                rest = positive[j] - max(a[j, i] - v[i], 0.0)
                 other = b[j] + rest
                 if rest <= _ALONE:
-                    # No other region is kept: the tag would have to take its least bad one.
+                    # No other region is above its price: the tag would have to take its least bad
+                    # one.
                     other, rest = worth(a[j], b[j], v, i)
                 base = other if state[j] == OPEN else max(other, 0.0)
                 h = a[j, i] + b[j] + rest - base
@@ -212,7 +213,7 @@ def descend(
                     second = h
             price = second if first == np.inf else (first + second) / 2
             for j in range(tags):
-                kept[j] += max(a[j, i] - price, 0.0) - max(a[j, i] - v[i], 0.0)
+                positive[j] += max(a[j, i] - price, 0.0) - max(a[j, i] - v[i], 0.0)
             v[i] = price
         before = bound
         bound = bound_at(a, b, state, v, gain)
@@ -223,23 +224,23 @@ def descend(
 
 @njit(cache=True, nogil=True)
 def settle(b: Doubles, state: States, gain: Doubles, bound: float, least: float) -> int:
-    """Fix tags that the bound has settled; return the most doubtful one left, or NOBODY."""
-    doubtful = NOBODY
+    """Fix tags that the bound decides; return the most uncertain one left, or NOBODY."""
+    uncertain = NOBODY
     for j in range(len(state)):
         if state[j] != FREE or b[j] >= 0.0:
             continue
         if bound - abs(gain[j]) <= least:
             state[j] = OPEN if gain[j] > 0 else CLOSED
-        elif doubtful == NOBODY or abs(gain[j]) < abs(gain[doubtful]):
-            doubtful = j
-    return doubtful
+        elif uncertain == NOBODY or abs(gain[j]) < abs(gain[uncertain]):
+            uncertain = j
+    return uncertain
 
 
 @njit(cache=True, nogil=True)
 def _attempt(
     a: Doubles, b: Doubles, state: States, gain: Doubles, owner: Ints, v: Doubles
 ) -> float:
-    """Return the worth of the tags that are open, seem to pay or cost nothing; prices go to v."""
+    """Return the value of tags that are open, of positive value or free of cost; fill prices v."""
     part = np.zeros(len(b), np.int8)
     for j in range(len(b)):
         if state[j] == OPEN or (state[j] == FREE and b[j] < 0.0 and gain[j] > 0):
@@ -255,9 +256,9 @@ def best_tags(
 ) -> tuple[float, int]:
     """Find the best value above `floor`, and the tag of each region; at most so many nodes.
 
-    `prices` of regions are where to begin, and get those that the first bound was found with.
-    Returns the value, -inf if none is above the floor, and the nodes looked at, one more than
-    allowed where the search was given up.
+    `prices` of regions are the start, and are filled with those of the first bound. Returns the
+    value, -inf if none is above the floor, and the nodes visited, one more than allowed where the
+    search was given up.
     """
     tags, regions = a.shape
     best = floor
@@ -267,7 +268,7 @@ def best_tags(
     v, states = np.zeros((tags + 2, regions)), np.zeros((tags + 2, tags), np.int8)
     gain, trial = np.zeros(tags), np.empty(regions, np.int64)
     for j in range(tags):
-        # A tag that is worth nothing when regions are free never is.
+        # A tag without value when regions are free never has any.
         if worth(a[j], b[j], v[0], NOBODY)[0] <= 0.0:
             states[0, j] = CLOSED
     v[0] = prices
@@ -296,7 +297,7 @@ def best_tags(
         at = settle(b, state, gain, bound, best + near)
         if at == NOBODY:
             for j in range(tags):
-                # Nothing seems to pay any more, so that what is open is all there is.
+                # No free tag has a positive value, so that the open ones are the solution.
                 gain[j] = 0.0
             value = _attempt(a, b, state, gain, trial, other)
             if value > best:
@@ -305,7 +306,7 @@ def best_tags(
             continue
         for child in range(2):
             states[height], v[height] = state, price
-            # What is likelier is looked at first, so it is put on top.
+            # The likelier branch is visited first, so it is put on top.
             wanted = (gain[at] > 0) == (child == 1)
             states[height, at] = OPEN if wanted else CLOSED
             height += 1
@@ -318,11 +319,11 @@ def best_scene(
 ) -> tuple[float, int, int]:
     """Return the best value over scenes, the scene, and the most nodes that one took.
 
-    a : (tags, regions); B : (scenes, tags) gains of tags; const : what each scene is worth besides.
+    a : (tags, regions); B : (scenes, tags) gains of tags; const : the further value of each scene.
     """
     scenes, tags = B.shape
     bounds, prices = np.empty(scenes), np.zeros(a.shape[1])
-    # Cheap bounds first: a scene that cannot win is not looked into.
+    # Cheap bounds first: a scene that cannot win is not searched.
     for i in range(a.shape[1]):
         for j in range(tags):
             prices[i] = max(prices[i], a[j, i])
@@ -334,7 +335,7 @@ def best_scene(
     for s in np.argsort(-bounds):
         if bounds[s] <= best:
             break
-        # Prices that bound one scene well mostly do so for others.
+        # Prices with a tight bound for one scene mostly have one for others.
         if best > -np.inf and const[s] + bound_at(a, B[s], state, prices, gain) <= best:
             continue
         value, used = best_tags(a, B[s], best - const[s], most, trial, prices)
@@ -346,7 +347,7 @@ def best_scene(
 
 
 @njit(cache=True, nogil=True)
-def best_of_all(
+def best_scenes(
     A: Doubles, start: Ints, B: Doubles, extra: Doubles, const: Doubles, most: int,
     values: Doubles, scenes: Ints, owner: Ints, nodes: Ints,
 ) -> None:  # fmt: skip
@@ -355,13 +356,13 @@ def best_of_all(
     A : (regions of all pictures, tags), those of picture n from start[n] to start[n + 1].
     B : (scenes, tags); extra : (pictures, tags) more gain of tags; const : (pictures, scenes).
     """
-    own = np.empty_like(B)
+    gains = np.empty_like(B)
     for n in range(len(values)):
         part = slice(start[n], start[n + 1])
         for s in range(len(B)):
-            own[s] = B[s] + extra[n]
+            gains[s] = B[s] + extra[n]
         values[n], scenes[n], nodes[n] = best_scene(
-            A[part].T.copy(), own, const[n], most, owner[part]
+            A[part].T.copy(), gains, const[n], most, owner[part]
         )
 
 

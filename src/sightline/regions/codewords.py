@@ -1,4 +1,4 @@
-"""Codewords: a region as four small numbers, one for each kind of descriptor.
+"""Codewords: a region as four words, one for each kind of descriptor.
 
 Every kind is standardised and clustered on training regions, into 20, 25, 40 and 8 words for shape,
 texture, colour and place, as the paper does. A new region takes the nearest word of each kind.
@@ -60,28 +60,28 @@ class Codewords:
 
     def of(self, picture: Described) -> Ints:
         """Return the words of a picture's regions: (regions, 4), each kind from 0."""
-        found = []
+        words = []
         for kind in KINDS:
             mean, scale = self._arrays[f"{kind}.mean"], self._arrays[f"{kind}.scale"]
             points = np.ascontiguousarray((picture.kind(kind) - mean) / scale, np.float32)
-            found.append(assign(points, self._arrays[f"{kind}.centres"]))
-        return np.stack(found, axis=1).astype(np.int64)
+            words.append(assign(points, self._arrays[f"{kind}.centres"]))
+        return np.stack(words, axis=1).astype(np.int64)
 
     def rows(self, picture: Described) -> Floats:
         """Return regions as rows of 0 and 1: (regions, words of all kinds), four ones each."""
         words = self.of(picture) + np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        found = np.zeros((len(words), self.length), np.float32)
-        np.put_along_axis(found, words, 1.0, axis=1)
-        return found
+        indicators = np.zeros((len(words), self.length), np.float32)
+        np.put_along_axis(indicators, words, 1.0, axis=1)
+        return indicators
 
     def mask(self, place: int) -> Floats:
         """Return where in the picture a word of the kind "place" is: (8, 8), from 0 to 1."""
         a = self._arrays
         center = a["place.centres"][place] * a["place.scale"] + a["place.mean"]
         cells = center[: PLACE_SIDE**2].reshape(PLACE_SIDE, PLACE_SIDE)
-        found: Floats = np.clip(cells, 0, 1).astype(np.float32)
-        return found
+        grid: Floats = np.clip(cells, 0, 1).astype(np.float32)
+        return grid
 
     def to_arrays(self) -> dict[str, Floats]:
-        """Return all there is to keep; `Codewords(arrays)` makes the same of it."""
+        """Return the fitted arrays; `Codewords(arrays)` is the same again."""
         return dict(self._arrays)

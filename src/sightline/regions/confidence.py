@@ -1,4 +1,4 @@
-"""How sure the model is of each tag: the best score with it less the best without."""
+"""Confidence of the model in each tag: the best score with it less the best without."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sightline.regions.examples import PictureRegions
 from sightline.regions.inference import choose_tags
 from sightline.regions.weights import RegionWeights
 
-# More than anything else is worth, so that a tag is there, or not, whatever speaks against it.
+# Larger than all other values, so that a tag is forced in, or out.
 _FORCED = 1e6
 
 
@@ -17,10 +17,10 @@ def tag_margins(weights: RegionWeights, pictures: PictureRegions, scenes: Ints) 
     """Return the margin of each tag in the given scene of each picture: (pictures, tags)."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     B = weights.gamma[:, :, 1] - weights.gamma[:, :, 0]
-    found = np.empty(gain.shape)
+    out = np.empty(gain.shape)
     for n, s in enumerate(scenes):
-        found[n] = margins(A[pictures.start[n] : pictures.start[n + 1]], B[s] + gain[n])
-    return found
+        out[n] = margins(A[pictures.start[n] : pictures.start[n + 1]], B[s] + gain[n])
+    return out
 
 
 def margins(a: Doubles, b: Doubles) -> Doubles:
@@ -30,11 +30,11 @@ def margins(a: Doubles, b: Doubles) -> Doubles:
     [-2.5, 2.5]
     """
     best = choose_tags(a, b)
-    there = best.tags(len(b))
-    found = np.empty(len(b))
+    is_predicted = best.tags(len(b))
+    out = np.empty(len(b))
     for j in range(len(b)):
         forced = b.copy()
-        forced[j] += -_FORCED if there[j] else _FORCED
+        forced[j] += -_FORCED if is_predicted[j] else _FORCED
         other = choose_tags(a, forced).value
-        found[j] = best.value - other if there[j] else other - _FORCED - best.value
-    return found
+        out[j] = best.value - other if is_predicted[j] else other - _FORCED - best.value
+    return out

@@ -1,7 +1,7 @@
-"""What a network sees in each region: its maps, averaged over the region's pixels.
+"""Feature vectors of regions: a network's maps, averaged over the region's pixels.
 
-A map has a cell for 32 pixels of the picture as the network sees it, the finer one for 16. Between
-cells it is read linearly, so that small regions are not all the same. The network was trained on
+A map has a cell for 32 pixels of the network's input, the finer one for 16. Between cells it is
+interpolated linearly, so that small regions are not all the same. The network was trained on
 ImageNet.
 """
 
@@ -23,7 +23,7 @@ _MAPS = ("map", "fine_map")
 def region_vectors(
     rgb: NDArray[np.uint8], labels: Int32s, network: Network = LITE0, size: int = 448
 ) -> Floats:
-    """Return a row for each region: means of both maps, each of length one: (regions, 1280 + 672).
+    """Return a row for each region: L2-normalised means of both maps, (regions, 1280 + 672).
 
     The picture and its mirror image are averaged.
 
@@ -34,7 +34,7 @@ def region_vectors(
     labels : ndarray of int32
         The region of each pixel, from 0.
     size : int, default=448
-        The picture is brought to about size × size pixels, its shape kept.
+        The picture is scaled to about size × size pixels, with its aspect ratio.
     """
     return _pooled_maps(_maps(rgb, labels, network, size), labels)
 
@@ -42,7 +42,7 @@ def region_vectors(
 def picture_vectors(
     rgb: NDArray[np.uint8], labels: Int32s, network: Network = LITE0, size: int = 448
 ) -> tuple[Floats, Floats]:
-    """Return the rows of regions, and that of the whole picture, by one look at it."""
+    """Return the rows of regions, and that of the whole picture, by one pass of the network."""
     maps = _maps(rgb, labels, network, size)
     return _pooled_maps(maps, labels), _pooled_maps(maps, np.zeros_like(labels))[0]
 
@@ -54,8 +54,8 @@ def _maps(rgb: NDArray[np.uint8], labels: Int32s, network: Network, size: int) -
         raise DataError(f"Regions of {labels.shape} do not fit a picture of {rgb.shape[:2]}.")
     plain = session.run(network, framed(rgb, size, "area")[None], *_MAPS)
     mirror = np.ascontiguousarray(rgb[:, ::-1])
-    turned = session.run(network, framed(mirror, size, "area")[None], *_MAPS)
-    both = zip(plain, turned, strict=True)
+    mirrored = session.run(network, framed(mirror, size, "area")[None], *_MAPS)
+    both = zip(plain, mirrored, strict=True)
     return [((a[0] + b[0][:, :, ::-1]) / 2).transpose(1, 2, 0) for a, b in both]
 
 
@@ -73,20 +73,20 @@ def pooled(cells: Floats, labels: Int32s) -> Floats:
     """
     rows, columns, length = cells.shape
     weights = pixel_shares(labels, rows, columns)
-    found: Floats = (weights @ cells.reshape(-1, length)).astype(np.float32)
-    return found
+    means: Floats = (weights @ cells.reshape(-1, length)).astype(np.float32)
+    return means
 
 
 def pixel_shares(labels: Int32s, rows: int, columns: int) -> Floats:
     """Return how much each cell of a map counts for each region: (regions, cells), sums are 1."""
     down, across = _between(labels.shape[0], rows), _between(labels.shape[1], columns)
     n = int(labels.max()) + 1
-    found = np.zeros(n * rows * columns)
+    counts = np.zeros(n * rows * columns)
     for row, high in down:
         for column, wide in across:
             at = (labels * rows + row[:, None]) * columns + column[None]
-            found += np.bincount(at.ravel(), np.outer(high, wide).ravel(), len(found))
-    table = found.reshape(n, rows * columns)
+            counts += np.bincount(at.ravel(), np.outer(high, wide).ravel(), len(counts))
+    table = counts.reshape(n, rows * columns)
     shares: Floats = (table / table.sum(axis=1, keepdims=True)).astype(np.float32)
     return shares
 

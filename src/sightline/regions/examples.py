@@ -1,4 +1,4 @@
-"""Pictures as the region model sees them: rows of all regions, rows of whole pictures, and tags."""
+"""Training data of the region model: rows of all regions, rows of whole pictures, and tags."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class PictureRegions:
 
         Examples
         --------
-        >>> made = PictureRegions.of([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0]]])
-        >>> made.start.tolist(), made.whole.tolist()
+        >>> pictures = PictureRegions.of([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0]]])
+        >>> pictures.start.tolist(), pictures.whole.tolist()
         ([0, 2, 3], [[1.0, 1.0], [2.0, 2.0]])
         """
         parts = [np.asarray(x, np.float64) for x in X]
@@ -87,12 +87,12 @@ class PictureRegions:
         return PictureRegions(self.rows[rows], start, self.whole[at])
 
     def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return values that stand for regions, picture by picture."""
+        """Return values of regions, picture by picture."""
         return np.split(values, self.start[1:-1])
 
 
 def as_tags(Y: Any, n_pictures: int) -> Bools:
-    """Return which tags pictures carry as a table, or refuse it."""
+    """Return which tags pictures carry as a table; raise DataError unless it is one of 0 and 1."""
     table = np.asarray(Y)
     if table.ndim != 2 or len(table) != n_pictures or not table.shape[1]:
         raise DataError(f"Tags must be a table of {n_pictures} pictures. Got shape {table.shape}.")
@@ -105,16 +105,16 @@ def as_tags(Y: Any, n_pictures: int) -> Bools:
 def fitting(Y: Bools, counts: Ints) -> tuple[Bools, int]:
     """Return tags of which no picture has more than regions, and how many were dropped.
 
-    The rarest are: each region can stand for one tag alone.
+    The rarest are dropped: each region can hold one tag alone.
 
-    >>> kept, dropped = fitting(np.array([[True, True], [True, False]]), np.array([1, 1]))
-    >>> kept.tolist(), dropped
+    >>> placeable, dropped = fitting(np.array([[True, True], [True, False]]), np.array([1, 1]))
+    >>> placeable.tolist(), dropped
     ([[True, False], [True, False]], 1)
     """
-    kept = Y.copy()
+    placeable = Y.copy()
     often = Y.sum(axis=0)
     for n in np.flatnonzero(Y.sum(axis=1) > counts):
         tags = np.flatnonzero(Y[n])
         ranked = tags[np.argsort(-often[tags], kind="stable")]
-        kept[n, ranked[counts[n] :]] = False
-    return kept, int(Y.sum() - kept.sum())
+        placeable[n, ranked[counts[n] :]] = False
+    return placeable, int(Y.sum() - placeable.sum())

@@ -1,14 +1,14 @@
 """Regions of a picture as features that a store keeps: `regions`, and `regions-deep`.
 
-Neither is a vector to compare pictures by: a row holds all regions of one picture, with where they
-lie (`kept`). What they are described by is fitted to the collection once, and then frozen:
+Neither is a vector to compare pictures by: a row holds all regions of one picture, with their
+outlines (`cut_picture`). Their descriptors are fitted to the collection once, and then frozen:
 
     regions       codewords of shape, texture, colour and place, as in the paper
     regions-deep  vectors of a network trained on ImageNet, in the 256 strongest directions of some
                   of the collection's regions
 
-Pictures are cut before anybody knows their tags, so every picture is cut into eight regions at
-least: where there are fewer, finer, and at last in halves.
+Pictures are cut before their tags are known, so every picture is cut into eight regions at least:
+where there are fewer, finer, and at last in halves.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from sightline.features.deep.network import LITE2
 from sightline.features.local.fitted import checksum, needed
 from sightline.regions import segment
 from sightline.regions.codewords import Codewords
+from sightline.regions.cut_picture import LENGTH, MOST_NUMBERS, CutPicture, packed
 from sightline.regions.deep import picture_vectors
 from sightline.regions.descriptors import KINDS, Described, choose_textons, describe_regions
-from sightline.regions.kept import LENGTH, MOST_NUMBERS, CutPicture, packed
 from sightline.regions.segment import Segmenter
 
 AT_LEAST = 8
@@ -72,7 +72,7 @@ class RegionWords:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What besides name and version changes the vectors."""
+        """What the vectors depend on besides name and version."""
         return {**_cut_parameters(self.cut), "arrays": checksum(self._arrays)}
 
     def describe(self, rgb: RGB) -> Floats:
@@ -87,7 +87,7 @@ class RegionWords:
 
 
 class DeepRegions:
-    """Regions by what a network sees in them, and the whole picture by the same."""
+    """Regions by a network's features, and the whole picture by the same."""
 
     name = "regions-deep"
     version = 1
@@ -106,17 +106,19 @@ class DeepRegions:
     def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:
         """Find the strongest directions of the regions of some pictures."""
         session.require(cls.network)
-        found = [cls._seen(rgb)[1] for rgb in _some(pictures, _PICTURES)]
-        rows = np.concatenate(found).astype(np.float64)
+        region_rows = [cls._vectors(rgb)[1] for rgb in _some(pictures, _PICTURES)]
+        rows = np.concatenate(region_rows).astype(np.float64)
         mean = rows.mean(axis=0)
         centered = rows - mean
         strength, basis = np.linalg.eigh(centered.T @ centered)
         n = min(MOST_NUMBERS, max(1, int((strength > 1e-9).sum())))
-        kept = basis[:, ::-1][:, :n]
-        # Which way a direction points is the library's whim.
-        kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(n)])
-        scale = float(np.sqrt(np.square(centered @ kept).sum(axis=1).mean())) or 1.0
-        arrays = {"mean": mean, "basis": kept / scale}
+        directions = basis[:, ::-1][:, :n]
+        # The sign of a direction is arbitrary.
+        directions = directions * np.sign(
+            directions[np.abs(directions).argmax(axis=0), np.arange(n)]
+        )
+        scale = float(np.sqrt(np.square(centered @ directions).sum(axis=1).mean())) or 1.0
+        arrays = {"mean": mean, "basis": directions / scale}
         return {k: np.ascontiguousarray(a, np.float32) for k, a in arrays.items()}
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
@@ -124,7 +126,7 @@ class DeepRegions:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What besides name and version changes the vectors."""
+        """What the vectors depend on besides name and version."""
         network: list[Json] = [self.network.name, self.size]
         return {
             **_cut_parameters(self.cut), "network": network, "arrays": checksum(self._arrays)
@@ -132,13 +134,13 @@ class DeepRegions:
 
     def describe(self, rgb: RGB) -> Floats:
         """Return the regions of a picture as one row."""
-        labels, rows, whole = self._seen(rgb)
-        seen = np.vstack([rows, whole]) - self._arrays["mean"]
-        both = np.asarray(seen @ self._arrays["basis"], np.float32)
+        labels, rows, whole = self._vectors(rgb)
+        centered = np.vstack([rows, whole]) - self._arrays["mean"]
+        both = np.asarray(centered @ self._arrays["basis"], np.float32)
         return packed(CutPicture.of(labels, both[:-1], both[-1]))
 
     @classmethod
-    def _seen(cls, rgb: RGB) -> tuple[NDArray[np.int32], Floats, Floats]:
+    def _vectors(cls, rgb: RGB) -> tuple[NDArray[np.int32], Floats, Floats]:
         labels = cls.cut.cut(rgb, AT_LEAST)
         return labels, *picture_vectors(rgb, labels, cls.network, cls.size)
 
@@ -151,7 +153,7 @@ def _cut_parameters(cut: Segmenter) -> dict[str, Json]:
 
 
 def _some(pictures: Sequence[RGB], most: int) -> list[RGB]:
-    """Return so many pictures, those whose pixels hash least, in whatever order they come."""
+    """Return at most `most` pictures, those whose pixels hash least, whatever their order."""
     if len(pictures) <= most:
         return list(pictures)
     return sorted(pictures, key=lambda rgb: hashlib.blake2b(rgb.tobytes()).digest())[:most]

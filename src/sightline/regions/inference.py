@@ -1,16 +1,16 @@
 """The best tags for the regions of a picture, exactly: inference of the latent region-tag model.
 
 Wang and Mori, "A discriminative latent model of image region and object tag correspondence", NIPS
-2010. With a_ij what region i is worth to tag j and b_j what having tag j is worth (eq. 10),
+2010. With a_ij the value of region i for tag j and b_j the gain of having tag j (eq. 10),
 
     max  sum_ij a_ij z_ij + sum_j b_j y_j     z, y in {0, 1},  sum_j z_ij <= 1,  max_i z_ij = y_j
 
-(eq. 12): a region belongs to one tag at most, and a tag holds a region or is not there. With y
-given (eq. 19) this is an assignment of tags to regions that stand for them; so it is where no b is
-below 0. Otherwise it is as hard as covering sets, but small: branch and bound.
+(eq. 12): a region belongs to one tag at most, and a tag holds a region or is absent. With y given
+(eq. 19) this is an assignment of tags to regions; so it is where no b is below 0. Otherwise it is
+as hard as set cover, but small, and is solved by branch and bound.
 
 Departure: the paper relaxes to a linear programme and rounds, which may lose tags or count a region
-twice; that is `programme.by_relaxation`. Here every answer is exact.
+twice; that is `programme.by_relaxation`. Here every solution is exact.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sightline._typing import Bools, Doubles, Ints
 from sightline.errors import DataError
 
 NOBODY = -1
-# More than any picture of real data took, by far; what takes more goes to HiGHS.
+# Far more than any picture of real data took; beyond it HiGHS solves the problem.
 MOST_NODES = 20_000
 
 
@@ -43,10 +43,10 @@ class Placed:
     value: float
 
     def tags(self, n_tags: int) -> Bools:
-        """Return which of so many tags the picture has."""
-        found = np.zeros(n_tags, np.bool_)
-        found[self.owner[self.owner != NOBODY]] = True
-        return found
+        """Return which of `n_tags` tags the picture has."""
+        present = np.zeros(n_tags, np.bool_)
+        present[self.owner[self.owner != NOBODY]] = True
+        return present
 
 
 def place_tags(a: Doubles, tags: Bools) -> Placed:
@@ -55,7 +55,7 @@ def place_tags(a: Doubles, tags: Bools) -> Placed:
     Parameters
     ----------
     a : ndarray of shape (regions, tags)
-        What a region is worth to a tag.
+        The value of a region for a tag.
     tags : ndarray of bool
         Which tags the picture has; no more of them than regions.
 
@@ -85,14 +85,14 @@ def choose_tags(a: Doubles, b: Doubles) -> Placed:
     Parameters
     ----------
     a : ndarray of shape (regions, tags)
-        What a region is worth to a tag.
+        The value of a region for a tag.
     b : ndarray of shape (tags,)
-        What having a tag is worth.
+        The gain of having a tag.
 
     Examples
     --------
     >>> a = np.array([[1.0, -9.0, 1.0], [1.0, 1.0, -9.0], [-9.0, 1.0, 1.0]])
-    >>> choose_tags(a, np.array([-1.0, -1.0, -1.0])).value  # the linear programme says 1.5
+    >>> choose_tags(a, np.array([-1.0, -1.0, -1.0])).value  # the linear programme gives 1.5
     1.0
     """
     from sightline.regions._inference_fast import best_tags
@@ -126,19 +126,19 @@ def augmented(b: Doubles, tags: Bools) -> tuple[Doubles, float]:
 
 
 def checked(a: Doubles) -> Doubles:
-    """Return what regions are worth to tags as a table of doubles, or refuse it."""
+    """Return the values of regions for tags as float64; raise DataError unless finite."""
     table = np.ascontiguousarray(a, np.float64)
     if table.ndim != 2 or not len(table):
         raise DataError(f"There must be a row for each region, one at least. Got {table.shape}.")
     if not np.isfinite(table).all():
-        raise DataError("What regions are worth must be finite. Got NaN or infinity.")
+        raise DataError("Values of regions must be finite. Got NaN or infinity.")
     return table
 
 
 def _by_assignment(a: Doubles, b: Doubles) -> Placed:
-    """Solve where no tag costs anything: each tag may name a region, or none, that stands for it.
+    """Solve where no tag costs anything: each tag may be assigned a region, or none.
 
-    Exact: a tag that holds regions can always name one of them, at a gain of b_j >= 0.
+    Exact: a tag that holds regions can always be assigned one of them, at a gain of b_j >= 0.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -1,12 +1,12 @@
-"""Whole pictures by their likeness to others: rows in which linear models are those of a kernel.
+"""Whole pictures by a kernel: rows on which linear models are kernel models.
 
-How often codewords occur says little by weighted sums: 3 regions of a colour instead of 2 are not
-half as much more. Two pictures' shares of codewords are compared by chi-squared instead,
+Weighted sums of codeword counts predict badly: 3 regions of a colour instead of 2 are not half as
+much more. Two pictures' shares of codewords are compared by chi-squared instead,
 
     k(p, p') = exp(-chi2(p, p') / mean chi2),     k(p, p') = row(p).row(p')
 
-and rows are found from the pictures that are learnt from (`similarity.grams.inverse_root`), so that
-what learns linearly learns by the kernel.
+and rows are computed from the training pictures (`similarity.grams.inverse_root`), so that a linear
+model is one of the kernel.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KernelRows:
 
     @classmethod
     def fit(cls, shares: Doubles, seed: int = 0) -> Self:
-        """Choose the pictures that others are compared with: all, or so many of more."""
+        """Choose landmarks to compare pictures with: all, or a sample of more than 2,000."""
         some = np.asarray(shares, np.float64)
         if len(some) > MOST_LANDMARKS:
             random = np.random.default_rng(seed)
@@ -65,10 +65,10 @@ class KernelRows:
     def __call__(self, shares: Doubles) -> Doubles:
         """Return the rows of pictures."""
         a = self._arrays
-        likeness = self._kernel((np.asarray(shares, np.float64),), (a["landmarks"],))
-        found: Doubles = likeness.astype(np.float64) @ a["root"] - a["mean"]
-        return found
+        similarities = self._kernel((np.asarray(shares, np.float64),), (a["landmarks"],))
+        rows: Doubles = similarities.astype(np.float64) @ a["root"] - a["mean"]
+        return rows
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all there is to keep; `KernelRows(arrays)` makes the same of it."""
+        """Return the fitted arrays; `KernelRows(arrays)` is the same again."""
         return dict(self._arrays)

@@ -1,8 +1,8 @@
-"""The latent region-tag model: tags, the regions they belong to, and the scene, learnt from tags.
+"""The latent region-tag model: tags, the regions they belong to, and the scene, learned from tags.
 
 Wang and Mori, "A discriminative latent model of image region and object tag correspondence", NIPS
-2010. Training pictures come with tags; which region each tag means, and what scene it is, nobody
-says. A picture x with tags y scores
+2010. Training pictures come with tags; which region each tag means, and the scene, are latent. A
+picture x with tags y scores
 
     f(x, y) = max over scenes s and placings z of y of
               sum_ij alpha_j.x_i z_ij + beta_s.x + sum_j gamma_{s, j, y_j}          (eq. 3 to 7)
@@ -10,11 +10,11 @@ says. A picture x with tags y scores
               [max over y of (wrong tags of y + f(x, y)) - f(x, y of the picture)]  (eq. 14 to 16)
 
 Departures: inference is exact where the paper relaxes (`inference`); the start is in log-odds, at
-the one scale that is best (`weights`); regions may be any numbers, not codewords alone, and what
-whole pictures say of tags may count besides (`whole_tags`). Learnt to the end, the paper's
-objective puts all pictures into one scene, since no tag is lost by it; so the scenes of the start
-hold, and a wrong one counts as well (`scene_loss`; 0 is the paper's way). Weights may be learnt
-near a start that is good already.
+the best scale (`weights`); regions may be any vectors, not codewords alone, and tags may also be
+predicted from whole pictures (`whole_tags`). At its minimum, the paper's objective puts all
+pictures into one scene, since no tag is lost by it; so the scenes of the start are kept, and a
+wrong one counts as well (`scene_loss`; 0 is the paper). Weights may be regularised towards a good
+start.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from sightline.measures.annotation import f_measure
 from sightline.regions.confidence import tag_margins
 from sightline.regions.examples import PictureRegions, as_tags, fitting
 from sightline.regions.inference import NOBODY
-from sightline.regions.learning import Risk, explain, held
 from sightline.regions.programme import by_relaxation, relax
+from sightline.regions.risk import Risk, explain, held
 from sightline.regions.scenes import pseudo_scenes
 from sightline.regions.weights import RegionWeights, start_weights
 from sightline.solvers.bundle import Minimum, minimize
@@ -63,7 +63,7 @@ class RegionPrediction:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How learning stands after an iteration.
+    """The state of training after an iteration.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Step:
     value, gap : float
         Of the objective.
     f : float
-        F-measure of the best weights so far on the pictures learnt from.
+        F-measure of the best weights so far on the training pictures.
     """
 
     iteration: int
@@ -90,20 +90,20 @@ class RegionModel(PersistentEstimator):
     Parameters
     ----------
     n_scenes : int, default=8
-        How many kinds of pictures to tell apart.
+        Number of kinds of pictures.
     C : float, default=1.0
-        How much a wrong tag counts against large weights, greater than 0.
+        Weight of wrong tags against the regulariser, greater than 0.
     whole_tags : bool, default=False
-        Also learn what whole pictures say of tags; the paper does not.
+        Also predict tags from whole pictures; the paper does not.
     scene_loss : float, default=1.0
-        How much a scene other than the start's counts beside a wrong tag; with 0 scenes are found
-        anew while learning, as in the paper.
+        Weight of a scene other than the start's relative to a wrong tag; with 0 scenes are latent
+        during training, as in the paper.
     solver : {"bundle", "cccp"}, default="bundle"
-        "bundle", the paper's; or "cccp", which solves a convex problem again and again.
+        "bundle", the paper's; or "cccp", which solves a sequence of convex problems.
     inference : {"exact", "lp"}, default="exact"
         "exact", or "lp", the paper's relaxation, when predicting.
     lean : float, default=0.0
-        Gain of every tag when predicting; more of it gives more tags.
+        Gain of every tag in prediction; a larger one gives more tags.
     least_pictures : int, default=3
         Tags of fewer training pictures are never predicted.
     max_iterations, tolerance : int or float
@@ -111,16 +111,16 @@ class RegionModel(PersistentEstimator):
     random_state : int, default=0
         Seed of the first scenes.
     workers : int, default=1
-        Threads that share the pictures while learning; they change nothing but the time.
+        Threads of training; the result does not depend on it.
 
     Attributes
     ----------
     weights_ : RegionWeights
-        What was learnt.
+        The fitted weights.
     minimum_ : Minimum
         Value, gap and course of the objective.
     start_scenes_ : ndarray
-        The scenes that learning started with.
+        The scenes that training started with.
     dropped_ : int
         Tags that had no region to lie in, since their picture has more tags than regions.
     known_ : ndarray
@@ -132,8 +132,8 @@ class RegionModel(PersistentEstimator):
     >>> X = [[grass, sky], [grass, cow], [grass, sky], [cow, sky]] * 3
     >>> Y = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1]] * 3)
     >>> model = RegionModel(n_scenes=1, C=10.0).fit(X, Y)
-    >>> said = model.predict([[sky, cow, grass]])
-    >>> said.tags.tolist(), said.regions[0].tolist()
+    >>> predicted = model.predict([[sky, cow, grass]])
+    >>> predicted.tags.tolist(), predicted.regions[0].tolist()
     ([[True, True, True]], [1, 2, 0])
     """
 
@@ -184,28 +184,31 @@ class RegionModel(PersistentEstimator):
         whole : array-like, optional
             Rows of whole pictures; by default the sums of their regions.
         scenes : array-like, optional
-            Of each picture, from 0, where they are known; found by clustering else, and then only
-            the start of learning.
+            Of each picture, from 0, where they are known; else found by clustering, and then only
+            the start of training.
         watch : callable, optional
-            Told how learning stands after each iteration.
+            Called with the state of training after each iteration.
         start : RegionWeights, optional
-            Weights to stay near; found, and forgotten while learning, by default.
+            Weights to regularise towards; by default a start is computed, and weights are
+            regularised towards 0.
         """
         self._check()
         pictures = PictureRegions.of(X, whole)
         tags = as_tags(y, len(pictures))
         self.known_ = tags.sum(axis=0) >= self.least_pictures
         tags, self.dropped_ = fitting(tags & self.known_, pictures.counts)
-        known = None if scenes is None else self._scenes(scenes, len(pictures))
-        first = known
+        known_scenes = None if scenes is None else self._scenes(scenes, len(pictures))
+        first = known_scenes
         if first is None:
             first = pseudo_scenes(pictures, tags, self.n_scenes, self.random_state)
         self.start_scenes_ = first
         template = start or start_weights(
             pictures, tags, first, self.n_scenes, bool(self.whole_tags)
         )
-        kept = known if known is not None or not self.scene_loss else first
-        risk = Risk(template, pictures, tags, kept, float(self.scene_loss), workers=self.workers)
+        true_scenes = known_scenes if known_scenes is not None or not self.scene_loss else first
+        risk = Risk(
+            template, pictures, tags, true_scenes, float(self.scene_loss), workers=self.workers
+        )
         vector = template.as_vector()
         center = np.zeros(len(vector)) if start is None else vector
         begin = vector if start is not None else self._scaled(risk, vector)
@@ -224,11 +227,11 @@ class RegionModel(PersistentEstimator):
         if self.inference == "lp":
             owner, tags, scenes = _relaxed(weights, pictures)
             return RegionPrediction(tags, scenes, pictures.split(owner))
-        found = explain(weights, pictures, workers=self.workers)
-        return RegionPrediction(found.tags, found.scenes, pictures.split(found.owner))
+        explained = explain(weights, pictures, workers=self.workers)
+        return RegionPrediction(explained.tags, explained.scenes, pictures.split(explained.owner))
 
     def decision_function(self, X: Sequence[Any], whole: Any = None) -> Doubles:
-        """Return how much better pictures score with each tag than without: (pictures, tags).
+        """Return by how much pictures score higher with each tag than without: (pictures, tags).
 
         In the best scene of each picture; above 0 for what `predict` gives, and below for others.
         """
@@ -236,7 +239,7 @@ class RegionModel(PersistentEstimator):
         return tag_margins(weights, pictures, explain(weights, pictures).scenes)
 
     def region_scores(self, X: Sequence[Any]) -> list[Doubles]:
-        """Return for each picture what its regions are worth to tags: (regions, tags)."""
+        """Return for each picture the values of its regions for tags: (regions, tags)."""
         pictures = PictureRegions.of(X)
         return pictures.split(self._fitted().of_regions(pictures.rows))
 
@@ -245,25 +248,25 @@ class RegionModel(PersistentEstimator):
 
         -1 where a picture has no tag.
         """
-        said, worth = self.predict(X, whole), self.region_scores(X)
+        predicted, values = self.predict(X, whole), self.region_scores(X)
         return [
             filled(owner, a, tags)
-            for owner, a, tags in zip(said.regions, worth, said.tags, strict=True)
+            for owner, a, tags in zip(predicted.regions, values, predicted.tags, strict=True)
         ]
 
     def problems(self, X: Sequence[Any], whole: Any = None) -> list[tuple[Doubles, Doubles]]:
-        """Return what inference is asked: for each picture and scene worths and gains."""
+        """Return the inputs of inference: for each picture and scene, values and gains."""
         pictures, w = PictureRegions.of(X, whole), self._fitted()
         gain, B = w.of_tags(pictures.whole), w.gamma[:, :, 1] - w.gamma[:, :, 0]
         parts = pictures.split(w.of_regions(pictures.rows))
-        return [(a, b + own) for a, own in zip(parts, gain, strict=True) for b in B]
+        return [(a, b + gains) for a, gains in zip(parts, gain, strict=True) for b in B]
 
     def score(self, X: Sequence[Any], y: Any, whole: Any = None) -> float:
         """Return the F-measure over all decisions."""
         return f_measure(as_tags(y, len(X)), self.predict(X, whole).tags).micro
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that predicting needs; `from_arrays` makes a model that says the same."""
+        """Return all that predicting needs; `from_arrays` makes a model that predicts the same."""
         w = self._fitted()
         arrays: dict[str, NDArray[Any]] = {
             "alpha": w.alpha, "beta": w.beta, "gamma": w.gamma, "known": self.known_,
@@ -277,13 +280,13 @@ class RegionModel(PersistentEstimator):
         weights = RegionWeights(
             arrays["alpha"], arrays["beta"], arrays["gamma"], arrays.get("delta")
         )
-        made = cls(
+        model = cls(
             n_scenes=weights.n_scenes,
             whole_tags=weights.delta is not None,
             lean=float(arrays["lean"][0]),
         )
-        made.weights_, made.known_ = weights, arrays["known"]
-        return made
+        model.weights_, model.known_ = weights, arrays["known"]
+        return model
 
     def _check(self) -> None:
         name = type(self).__name__
@@ -300,58 +303,58 @@ class RegionModel(PersistentEstimator):
             raise ParameterError.of("inference", name, "'exact' or 'lp'", self.inference)
 
     def _scenes(self, scenes: Any, n: int) -> Ints:
-        known = np.asarray(scenes, np.int64)
-        if known.shape != (n,) or known.min() < 0 or known.max() >= self.n_scenes:
+        labels = np.asarray(scenes, np.int64)
+        if labels.shape != (n,) or labels.min() < 0 or labels.max() >= self.n_scenes:
             must = f"a number from 0 to {self.n_scenes - 1} for each of {n} pictures"
             raise ParameterError.of("scenes", type(self).__name__, must, scenes)
-        return known
+        return labels
 
     def _scaled(self, risk: Risk, vector: Doubles) -> Doubles:
         """Return the start at the scale where the objective is least."""
         square = float(vector @ vector)
-        worth = [s * s * square / (2 * self.C) + risk(s * vector)[0] for s in _SCALES]
-        return vector * _SCALES[int(np.argmin(worth))]
+        objectives = [s * s * square / (2 * self.C) + risk(s * vector)[0] for s in _SCALES]
+        return vector * _SCALES[int(np.argmin(objectives))]
 
     def _minimum(self, risk: Risk, w: Doubles, center: Doubles, watch: Watch | None) -> Minimum:
-        """Minimise around a center; what is found is told from there."""
+        """Minimise around a center; the minimum is relative to it."""
         strength, z = 1.0 / self.C, w - center
 
-        def tell(iteration: int, value: float, gap: float, d: Doubles) -> None:
+        def report(iteration: int, value: float, gap: float, d: Doubles) -> None:
             if watch is not None:
                 watch(Step(iteration, value, gap, risk.f_measure(center + d)))
 
         if self.solver == "bundle":
             return minimize(
                 lambda d: risk(center + d), z, strength, False, self.tolerance,
-                self.max_iterations, tell,
+                self.max_iterations, report,
             )  # fmt: skip
-        found, before = None, np.inf
+        minimum, before = None, np.inf
         for iteration in range(self.max_iterations):
             fixed = risk.fixed(center + z)
-            found = minimize(
+            minimum = minimize(
                 lambda d, fixed=fixed: fixed(center + d), z, strength, True,  # type: ignore[misc]
                 self.tolerance / 10, 10 * self.max_iterations,
             )  # fmt: skip
-            z = found.w
-            tell(iteration, found.value, found.gap, z)
-            if found.value > before * (1 - self.tolerance):
+            z = minimum.w
+            report(iteration, minimum.value, minimum.gap, z)
+            if minimum.value > before * (1 - self.tolerance):
                 break
-            before = found.value
-        assert found is not None
-        return found
+            before = minimum.value
+        assert minimum is not None
+        return minimum
 
     def _fitted(self) -> RegionWeights:
         self._check_fitted()
         return self.weights_
 
     def _serving(self) -> RegionWeights:
-        """Return the weights to predict by: leaning, and never a tag that is not known."""
+        """Return the weights of prediction: with the gain `lean`, for tags of enough pictures."""
         weights = self._fitted().leaning(self.lean)
         weights.gamma[:, ~self.known_, 1] = -1e9
         return weights
 
 
-def filled(owner: Ints, worth: Doubles, tags: Bools) -> Ints:
+def filled(owner: Ints, values: Doubles, tags: Bools) -> Ints:
     """Return the tags of regions, those without one given the best of the picture's tags.
 
     >>> filled(np.array([1, -1]), np.array([[0.0, 1.0], [-2.0, -1.0]]), np.array([True, True]))
@@ -359,12 +362,12 @@ def filled(owner: Ints, worth: Doubles, tags: Bools) -> Ints:
     """
     if not tags.any():
         return owner
-    best = np.where(tags, worth, -np.inf).argmax(axis=1)
+    best = np.where(tags, values, -np.inf).argmax(axis=1)
     return np.where(owner == NOBODY, best, owner)
 
 
 def _relaxed(weights: RegionWeights, pictures: PictureRegions) -> tuple[Ints, Bools, Ints]:
-    """Return owners, tags and scenes as the paper finds them, by the relaxation in every scene."""
+    """Return owners, tags and scenes as in the paper, by the relaxation in every scene."""
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
     const = weights.of_scenes(pictures.whole) + weights.gamma[:, :, 0].sum(axis=1)
     B = weights.gamma[:, :, 1] - weights.gamma[:, :, 0]

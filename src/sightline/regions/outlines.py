@@ -1,7 +1,7 @@
-"""Where regions lie, in few numbers: runs of equal labels, masks as COCO has them, and boxes.
+"""Outlines of regions: runs of equal labels, masks in COCO's run lengths, and boxes.
 
-Runs go down the columns, one column after the other, as COCO's do, so that a mask is made of them
-without another order.
+Runs go down the columns, one column after the other, as COCO's do, so that a mask needs no
+reordering.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sightline._typing import Bools, Int32s, Ints
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """A mask in run lengths, uncompressed, as COCO has them.
+    """A mask in run lengths, uncompressed, as in COCO.
 
     Attributes
     ----------
     height, width : int
         Of the picture as it was cut, in pixels.
     counts : tuple of int
-        Lengths of runs outside and inside by turns, outside first, down the columns.
+        Lengths of alternating runs outside and inside, outside first, down the columns.
     """
 
     height: int
@@ -92,7 +92,7 @@ def runs_of(labels: Int32s) -> tuple[Ints, Ints]:
 
 
 def labels_of(values: Ints, lengths: Ints, height: int, width: int) -> Int32s:
-    """Return the labels that runs stand for.
+    """Return the labels of runs.
 
     >>> labels_of(np.array([0, 1]), np.array([3, 1]), 2, 2).tolist()
     [[0, 0], [0, 1]]

@@ -1,6 +1,6 @@
 """The same inference by general solvers: integers, which is exact, and the paper's relaxation.
 
-Slow beside `inference`; the first is its fallback and its judge, the second is what the paper does.
+Slower than `inference`; the first is its fallback and its reference, the second is the paper's.
 Both are solved by HiGHS, through SciPy.
 """
 
@@ -22,7 +22,7 @@ _WHOLE = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relaxed:
-    """What the linear programme says.
+    """The solution of the linear programme.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Relaxed:
     y : ndarray of shape (tags,)
         From 0 to 1.
     bound : float
-        Its value; no tags are worth more.
+        Its value, an upper bound of all tags'.
     fractional : bool
-        Some of it is neither 0 nor 1.
+        Whether some of it is neither 0 nor 1.
     """
 
     z: Doubles
@@ -49,8 +49,8 @@ def by_integers(a: Doubles, b: Doubles) -> Placed:
     >>> round(by_integers(a, np.full(3, -1.0)).value, 6)
     1.0
     """
-    found = _solve(checked(a), b, integers=True)
-    z = found.z.round().astype(np.bool_)
+    solution = _solve(checked(a), b, integers=True)
+    z = solution.z.round().astype(np.bool_)
     owner = np.where(z.any(axis=1), z.argmax(axis=1), NOBODY).astype(np.int64)
     return Placed(owner, _value(checked(a), b, owner))
 
@@ -67,17 +67,19 @@ def relax(a: Doubles, b: Doubles) -> Relaxed:
 
 
 def by_relaxation(a: Doubles, b: Doubles) -> Placed:
-    """Return tags as the paper does, by the linear programme, and mend what rounding breaks.
+    """Return tags as the paper does, by the linear programme, and repair the rounding.
 
     A region keeps the tag with the largest share of it, if that is a half at least; tags are those
     that hold a region.
     """
     a = checked(a)
-    found = relax(a, b)
-    at = found.z.argmax(axis=1)
-    owner = np.where(found.z[np.arange(len(a)), at] >= _HALF - _WHOLE, at, NOBODY).astype(np.int64)
+    relaxed = relax(a, b)
+    at = relaxed.z.argmax(axis=1)
+    owner = np.where(relaxed.z[np.arange(len(a)), at] >= _HALF - _WHOLE, at, NOBODY).astype(
+        np.int64
+    )
     tags = Placed(owner, 0.0).tags(a.shape[1])
-    # Those tags may lie better than rounding left them, and never worse.
+    # Placed exactly, tags are never worse than after rounding.
     placed = place_tags(a, tags)
     return Placed(placed.owner, placed.value + float(np.sum(b[tags])))
 
@@ -86,17 +88,17 @@ def _solve(a: Doubles, b: Doubles, integers: bool) -> Relaxed:
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     regions, tags = a.shape
-    found: Any = milp(
+    solution: Any = milp(
         -np.concatenate([a.ravel(), b]),
         integrality=np.full(a.size + tags, int(integers)),
         bounds=Bounds(0, 1),
         constraints=[LinearConstraint(m, ub=u) for m, u in _constraints(regions, tags)],
     )
-    if found.x is None:
-        raise SightlineError(f"HiGHS found no tags for {regions} regions: {found.message}.")
-    z, y = found.x[: a.size].reshape(a.shape), found.x[a.size :]
-    off = np.abs(found.x - found.x.round()).max(initial=0.0)
-    return Relaxed(z, y, float(-found.fun), bool(off > _WHOLE))
+    if solution.x is None:
+        raise SightlineError(f"HiGHS found no tags for {regions} regions: {solution.message}.")
+    z, y = solution.x[: a.size].reshape(a.shape), solution.x[a.size :]
+    off = np.abs(solution.x - solution.x.round()).max(initial=0.0)
+    return Relaxed(z, y, float(-solution.fun), bool(off > _WHOLE))
 
 
 def _constraints(regions: int, tags: int) -> list[tuple[Any, Doubles]]:

@@ -1,8 +1,9 @@
-"""Ridge regression of tags, on whole pictures and on regions of which nobody says what they show.
+"""Ridge regression of tags, on whole pictures and on regions without labels of their own.
 
-Regions are labelled and learnt from by turns: each picture's tags are placed in its regions by the
-weights there are, every region taking one of them and every tag one region at least, and the
-weights are then those of ridge regression on these labels. Regions count by the root of their area.
+Regions are labelled and ridge regression fitted alternately: each picture's tags are placed in its
+regions by the current weights, every region taking one of them and every tag one region at least,
+and the weights are then those of ridge regression on these labels. Regions count by the root of
+their area.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class Linear:
 
     def __call__(self, rows: Doubles) -> Doubles:
         """Return the scores of rows."""
-        found: Doubles = rows @ self.weights + self.constants
-        return found
+        scores: Doubles = rows @ self.weights + self.constants
+        return scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionRidge:
-    """What was learnt: scores of tags for whole pictures and for regions, about 1 for yes."""
+    """Fitted scores of tags for whole pictures and for regions, about 1 for yes."""
 
     whole: Linear
     regions: Linear
@@ -55,17 +56,17 @@ def fit_region_ridge(
     areas : ndarray of float64
         Of all regions, the shares of their pictures.
     whole_alpha, region_alpha : float
-        Strength of the regulariser, against the rows' usual square.
+        Strength of the regulariser, relative to the rows' mean square.
     rounds : int, default=3
-        How often regions are labelled and learnt from.
+        Alternations of labelling and regression.
 
     Examples
     --------
     >>> grass, sky = np.eye(2)
     >>> pictures = PictureRegions.of([[grass, sky], [grass, grass], [sky, sky]])
     >>> Y = np.array([[True, True], [True, False], [False, True]])
-    >>> learnt = fit_region_ridge(pictures, Y, np.full(6, 0.5))
-    >>> learnt.regions(np.eye(2)).argmax(axis=1).tolist()
+    >>> model = fit_region_ridge(pictures, Y, np.full(6, 0.5))
+    >>> model.regions(np.eye(2)).argmax(axis=1).tolist()
     [0, 1]
     """
     tags = Y.astype(np.float64)
@@ -74,9 +75,9 @@ def fit_region_ridge(
     scores, weight = first(pictures.rows), np.sqrt(areas)
     for _ in range(rounds):
         owner = labelled(scores, pictures, Y)
-        found = ridge(pictures.rows, _one_hot(owner, Y.shape[1]), region_alpha, weight)
-        scores = found(pictures.rows)
-    return RegionRidge(whole, found if rounds else first)
+        by_regions = ridge(pictures.rows, _one_hot(owner, Y.shape[1]), region_alpha, weight)
+        scores = by_regions(pictures.rows)
+    return RegionRidge(whole, by_regions if rounds else first)
 
 
 def labelled(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints:
@@ -84,7 +85,7 @@ def labelled(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints:
     from sightline.regions._inference_fast import place_all
 
     values, owner = np.empty(len(pictures)), np.empty(len(scores), np.int64)
-    # Above 0, so that no region is better off without a tag.
+    # Above 0, so that every region gets a tag.
     place_all(np.ascontiguousarray(scores - scores.min() + 1.0), pictures.start, Y, values, owner)
     return owner
 
@@ -92,7 +93,7 @@ def labelled(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints:
 def fitting_regions(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints:
     """Return a tag of its picture for each region, or -1 for one that fits none of them.
 
-    Every tag keeps the best of its regions, however little that fits.
+    Every tag keeps the best of its regions, whatever its score.
 
     >>> pictures = PictureRegions.of([np.zeros((3, 1))])
     >>> scores = np.array([[0.9, 0.0], [0.0, 0.05], [0.0, 0.02]])
@@ -100,12 +101,12 @@ def fitting_regions(scores: Doubles, pictures: PictureRegions, Y: Bools) -> Ints
     [0, 1, -1]
     """
     owner = labelled(scores, pictures, Y)
-    own = scores[np.arange(len(owner)), owner]
+    own_scores = scores[np.arange(len(owner)), owner]
     # Regions by picture, tag and how well they fit: the last of each group is its best.
     group = pictures.picture * (Y.shape[1] + 1) + owner + 1
-    order = np.lexsort((own, group))
+    order = np.lexsort((own_scores, group))
     best = order[np.append(group[order][1:] != group[order][:-1], True)]
-    fits = own >= _FITS
+    fits = own_scores >= _FITS
     fits[best] = True
     return np.where(fits, owner, NOBODY)
 
@@ -132,7 +133,7 @@ def ridge(rows: Doubles, targets: Doubles, alpha: float, weight: Doubles | None 
 
 
 def _one_hot(owner: Ints, n: int) -> Doubles:
-    found = np.zeros((len(owner), n))
+    indicators = np.zeros((len(owner), n))
     at = np.flatnonzero(owner != NOBODY)
-    found[at, owner[at]] = 1.0
-    return found
+    indicators[at, owner[at]] = 1.0
+    return indicators

@@ -1,8 +1,8 @@
-"""Scenes to start with: pictures grouped by what they show and by the tags they carry.
+"""Initial scenes: pictures clustered by their features and their tags.
 
-K-means is what the paper has. A tree of groups, where those two become one that lie nearest by the
-sum of squares they add (Ward, "Hierarchical grouping to optimize an objective function", 1963),
-needs no starts, and on MSRC v2 comes nearer to scenes as people see them.
+The paper uses k-means. Hierarchical clustering, which merges the two groups that add the least sum
+of squares (Ward, "Hierarchical grouping to optimize an objective function", 1963), needs no random
+starts, and on MSRC v2 agrees better with scenes labelled by people.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def scaled(rows: Doubles) -> Doubles:
     [[0.0, 0.0], [1.0, 0.0]]
     """
     low, wide = rows.min(axis=0), np.ptp(rows, axis=0)
-    found: Doubles = (rows - low) / np.where(wide > 0, wide, 1)
-    return found
+    columns: Doubles = (rows - low) / np.where(wide > 0, wide, 1)
+    return columns
 
 
 def rareness(Y: Bools, n_scenes: int) -> Doubles:
-    """Return how much each tag tells of a scene: more, the fewer pictures have it; about 1.
+    """Return the weight of each tag for scenes: larger, the fewer pictures have it; about 1.
 
-    One that is rarer than a scene of usual size does not tell more: it cannot be what makes one.
+    Tags rarer than a scene of usual size get no larger weight: they cannot define one.
 
     >>> often, rare = rareness(np.array([[True, False], [True, False], [True, True]]), 3)
     >>> bool(rare > often > 0)
@@ -48,15 +48,15 @@ def rareness(Y: Bools, n_scenes: int) -> Doubles:
     """
     share = np.clip(Y.mean(axis=0), min(1 / n_scenes, _USUAL), _USUAL)
     squares = -np.log(share)
-    found: Doubles = np.sqrt(squares / (squares @ share / share.sum()))
-    return found
+    weights: Doubles = np.sqrt(squares / (squares @ share / share.sum()))
+    return weights
 
 
 def clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Ints:
     """Return the best of several k-means, a group for each row.
 
-    Each starts with rows drawn one after the other, the likelier the farther they lie from those
-    drawn before (Arthur and Vassilvitskii, "k-means++", 2007).
+    Each starts with rows drawn one after the other, with probabilities by the squared distance from
+    those drawn before (Arthur and Vassilvitskii, "k-means++", 2007).
 
     >>> clusters(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
     True
@@ -90,8 +90,8 @@ def tree_clusters(rows: NDArray[np.float64], n: int, seed: int = 0) -> Ints:
     if total > MOST_IN_TREE:
         random = np.random.default_rng(seed)
         some = np.sort(random.choice(total, MOST_IN_TREE, replace=False))
-    found = fcluster(linkage(rows[some], "ward"), min(n, len(some)), "maxclust")
-    labels = numbered(found).astype(np.int64)
+    groups = fcluster(linkage(rows[some], "ward"), min(n, len(some)), "maxclust")
+    labels = numbered(groups).astype(np.int64)
     if len(some) == total:
         return labels
     points = np.ascontiguousarray(rows, np.float32)
@@ -109,13 +109,13 @@ def _drawn(points: NDArray[np.float32], n: int, random: np.random.Generator) -> 
 
 
 def _moved(points: NDArray[np.float32], start: Ints) -> tuple[Ints, float]:
-    """Return the groups that k-means comes to, and the squares they leave."""
+    """Return the groups of k-means, and their sum of squares."""
     centers, labels = points[start], np.full(len(points), -1, np.int64)
     for _ in range(_PASSES):
-        now = assign(points, centers).astype(np.int64)
-        if np.array_equal(now, labels):
+        assigned = assign(points, centers).astype(np.int64)
+        if np.array_equal(assigned, labels):
             break
-        labels = now
+        labels = assigned
         centers = _means(points, labels, len(centers), centers)
     return labels, float(np.square(points - centers[labels]).sum())
 
@@ -127,5 +127,5 @@ def _means(
     size = np.bincount(labels, minlength=n)
     total = np.zeros((n, points.shape[1]))
     np.add.at(total, labels, points)
-    found = (total / np.maximum(size, 1)[:, None]).astype(np.float32)
-    return found if before is None else np.where(size[:, None] > 0, found, before)
+    means = (total / np.maximum(size, 1)[:, None]).astype(np.float32)
+    return means if before is None else np.where(size[:, None] > 0, means, before)

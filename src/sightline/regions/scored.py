@@ -1,11 +1,11 @@
-"""The region model on any rows: ridge first, then the latent model on what ridge says.
+"""The region model on any features: ridge regression first, then the latent model on its scores.
 
-Few pictures and rows of hundreds of numbers let the latent model learn its pictures by heart. Here
-`ridge.fit_region_ridge` scores regions and pictures, of pictures to learn from by what the others
-taught it, and `model.RegionModel` learns from these scores which tags go together, where they lie
-and which scene it is. It starts where a tag is given by the sum of what its regions, the best of
-them and the whole picture say, and stays near that. Scenes are groups of pictures by their rows,
-their tags and what ridge says of those, rare tags counting more (`scenes.tree_clusters`).
+On few pictures with rows of hundreds of numbers the latent model overfits. Here
+`ridge.fit_region_ridge` scores regions and pictures, training pictures by cross-validation, and
+`model.RegionModel` learns from these scores which tags go together, where they are and which scene
+it is. It starts with weights by which a tag's score is the sum over its regions, the best region
+and the whole picture, and is regularised towards them. Scenes are clusters of pictures by their
+rows, their tags and their ridge scores, with larger weights of rare tags (`scenes.tree_clusters`).
 
 The numbers of the start were chosen by cross-validation within the training pictures of one half of
 MSRC v2.
@@ -24,7 +24,6 @@ from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.measures.annotation import f_measure
 from sightline.regions.examples import PictureRegions, as_tags, fitting
-from sightline.regions.learning import explain, explain_tags
 from sightline.regions.model import RegionModel, RegionPrediction, Watch, filled
 from sightline.regions.ridge import (
     Linear,
@@ -34,13 +33,14 @@ from sightline.regions.ridge import (
     fitting_regions,
     ridge,
 )
+from sightline.regions.risk import explain, explain_tags
 from sightline.regions.scenes import rareness, tree_clusters
 from sightline.regions.weights import RegionWeights, scene_gains
 
-_REGION, _SAID, _SCENE, _TOGETHER = 1.0, 8.0, 12.0, 0.1
+_REGION, _TAGS, _SCENE, _TOGETHER = 1.0, 8.0, 12.0, 0.1
 _CONSTANT, _SIZE = 0.3, 5.0
 _TAGS_OF_SCENES = 0.8
-# Of large scenes scores are the larger, which leaves small ones empty: halfway is taken back.
+# Large scenes have larger scores, which leaves small ones empty: this corrects half of that.
 _BALANCE = 0.5
 _LEANS = np.arange(-6.0, 2.0, 0.25)
 
@@ -51,18 +51,18 @@ class ScoredRegionModel(PersistentEstimator):
     Parameters
     ----------
     n_scenes : int, default=8
-        How many kinds of pictures to tell apart.
+        Number of kinds of pictures.
     C : float, default=0.1
-        How much a wrong tag counts against weights far from the start, greater than 0.
+        Weight of wrong tags against the regulariser, greater than 0.
     whole_alpha, region_alpha : float
         Regularisers of ridge.
     region_share : float, default=0.5
-        How much the best region says of a tag at the start, from 0 to 1; the whole picture says the
-        rest. Regions that are told apart badly should say little.
+        Weight of the best region in a tag's score at the start, from 0 to 1; the whole picture has
+        the rest. Regions that are badly classified should have a small weight.
     scene_loss : float, default=3.0
-        How much a wrong scene counts beside a wrong tag.
+        Weight of a wrong scene relative to a wrong tag.
     folds : int, default=5
-        Parts of the pictures, each scored by what the others teach.
+        Folds of the pictures, each scored by ridge fitted to the others.
     lean : float, default=0.0
         As of `RegionModel`.
     least_pictures : int, default=3
@@ -79,7 +79,7 @@ class ScoredRegionModel(PersistentEstimator):
     Attributes
     ----------
     ridge_ : RegionRidge
-        What regions and pictures are scored by.
+        The model of the scores of regions and pictures.
     model_ : RegionModel
         The latent model on scores.
 
@@ -143,28 +143,32 @@ class ScoredRegionModel(PersistentEstimator):
         areas : sequence of array-like, optional
             Of each picture's regions; equal ones by default.
         watch : callable, optional
-            Told how learning stands after each iteration.
+            Called with the state of training after each iteration.
         """
         self._check()
         pictures, sizes = self._pictures(X, whole, areas)
         tags = as_tags(y, len(pictures))
-        known = tags.sum(axis=0) >= self.least_pictures
-        tags, _ = fitting(tags & known, pictures.counts)
-        regions, says = self._out_of_fold(pictures, tags, sizes)
+        frequent = tags.sum(axis=0) >= self.least_pictures
+        tags, _ = fitting(tags & frequent, pictures.counts)
+        regions, tag_scores = self._out_of_fold(pictures, tags, sizes)
         self.ridge_ = self._ridge(pictures, tags, sizes)
         self.spread_ = _spread(pictures.whole)
-        seen = self._scored(pictures, sizes, regions, says)
-        telling = rareness(tags, self.n_scenes)
-        near = [pictures.whole / self.spread_, _TAGS_OF_SCENES * tags * telling, says * telling]
-        scenes = tree_clusters(np.hstack(near), self.n_scenes, self.random_state)
-        start = _start(seen, tags, scenes, self.n_scenes, self.region_share)
-        start = _leaning(start, seen, tags)
+        inputs = self._scored(pictures, sizes, regions, tag_scores)
+        tag_weights = rareness(tags, self.n_scenes)
+        clustered = [
+            pictures.whole / self.spread_,
+            _TAGS_OF_SCENES * tags * tag_weights,
+            tag_scores * tag_weights,
+        ]
+        scenes = tree_clusters(np.hstack(clustered), self.n_scenes, self.random_state)
+        start = _start(inputs, tags, scenes, self.n_scenes, self.region_share)
+        start = _leaning(start, inputs, tags)
         self.model_ = RegionModel(
             n_scenes=self.n_scenes, C=self.C, whole_tags=True, scene_loss=self.scene_loss,
             least_pictures=self.least_pictures, max_iterations=self.max_iterations,
             tolerance=self.tolerance, random_state=self.random_state, workers=self.workers,
         )  # fmt: skip
-        self.model_.fit(seen.split(seen.rows), tags, seen.whole, scenes, watch, start)
+        self.model_.fit(inputs.split(inputs.rows), tags, inputs.whole, scenes, watch, start)
         return self
 
     @property
@@ -176,64 +180,64 @@ class ScoredRegionModel(PersistentEstimator):
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> RegionPrediction:
         """Return tags, their regions and the scene of pictures."""
-        seen = self._seen(X, whole, areas)
-        return self._leaning_model().predict(seen.split(seen.rows), seen.whole)
+        inputs = self._model_inputs(X, whole, areas)
+        return self._leaning_model().predict(inputs.split(inputs.rows), inputs.whole)
 
     def decision_function(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> Doubles:
-        """Return how much better pictures score with each tag than without: (pictures, tags)."""
-        seen = self._seen(X, whole, areas)
-        return self._leaning_model().decision_function(seen.split(seen.rows), seen.whole)
+        """Return by how much pictures score higher with each tag than without: (pictures, tags)."""
+        inputs = self._model_inputs(X, whole, areas)
+        return self._leaning_model().decision_function(inputs.split(inputs.rows), inputs.whole)
 
     def place(
         self, X: Sequence[Any], y: Any, whole: Any = None, areas: Sequence[Any] | None = None
     ) -> RegionPrediction:
         """Return where given tags lie, each in one region at least, and the scene they fit.
 
-        Of more tags than regions the rarest are left out. Regions go by what ridge says of them:
-        in the latent model the worth of a region grows with its size, so that a tag that fits none
-        well would lie in the smallest. On 139 held-out pictures of MSRC v2 the masks of tags have
-        a mean overlap of .640 with the truth, by the latent model .589.
+        Of more tags than regions the rarest are left out. Regions go by their ridge scores: in the
+        latent model the value of a region grows with its size, so that a tag that fits none well
+        would be placed in the smallest. On 139 held-out pictures of MSRC v2 the masks of tags have
+        a mean overlap of .640 with the ground truth, by the latent model .589.
         """
-        seen = self._seen(X, whole, areas)
-        tags, _ = fitting(as_tags(y, len(seen)), seen.counts)
-        scenes = explain_tags(self._fitted().weights_, seen, tags).scenes
+        inputs = self._model_inputs(X, whole, areas)
+        tags, _ = fitting(as_tags(y, len(inputs)), inputs.counts)
+        scenes = explain_tags(self._fitted().weights_, inputs, tags).scenes
         scores = self.ridge_.regions(PictureRegions.of(X).rows)
-        return RegionPrediction(tags, scenes, seen.split(fitting_regions(scores, seen, tags)))
+        return RegionPrediction(tags, scenes, inputs.split(fitting_regions(scores, inputs, tags)))
 
     def scene_fits(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> Doubles:
         """Return how well scenes fit pictures, whatever their tags: (pictures, scenes)."""
-        seen = self._seen(X, whole, areas)
-        return self._fitted().weights_.of_scenes(seen.whole)
+        inputs = self._model_inputs(X, whole, areas)
+        return self._fitted().weights_.of_scenes(inputs.whole)
 
     def label_regions(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> list[Ints]:
         """Return a tag for every region: its own, or else the best of those its picture has."""
-        seen, model = self._seen(X, whole, areas), self._leaning_model()
-        parts = seen.split(seen.rows)
-        said, worth = model.predict(parts, seen.whole), model.region_scores(parts)
+        inputs, model = self._model_inputs(X, whole, areas), self._leaning_model()
+        parts = inputs.split(inputs.rows)
+        predicted, values = model.predict(parts, inputs.whole), model.region_scores(parts)
         return [
             filled(owner, a, tags)
-            for owner, a, tags in zip(said.regions, worth, said.tags, strict=True)
+            for owner, a, tags in zip(predicted.regions, values, predicted.tags, strict=True)
         ]
 
     def problems(
         self, X: Sequence[Any], whole: Any = None, areas: Sequence[Any] | None = None
     ) -> list[tuple[Doubles, Doubles]]:
-        """Return what inference is asked: for each picture and scene worths and gains."""
-        seen = self._seen(X, whole, areas)
-        return self._leaning_model().problems(seen.split(seen.rows), seen.whole)
+        """Return the inputs of inference: for each picture and scene, values and gains."""
+        inputs = self._model_inputs(X, whole, areas)
+        return self._leaning_model().problems(inputs.split(inputs.rows), inputs.whole)
 
     def score(self, X: Sequence[Any], y: Any, whole: Any = None) -> float:
         """Return the F-measure over all decisions."""
         return f_measure(as_tags(y, len(X)), self.predict(X, whole).tags).micro
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that predicting needs; `from_arrays` makes a model that says the same."""
+        """Return all that predicting needs; `from_arrays` makes a model that predicts the same."""
         latent = {f"latent.{k}": a for k, a in self._fitted().to_arrays().items()}
         r = self.ridge_
         return {
@@ -247,14 +251,14 @@ class ScoredRegionModel(PersistentEstimator):
         """Return a fitted model as far as predicting goes."""
         latent = {k.removeprefix("latent."): a for k, a in arrays.items() if "latent." in k}
         model = RegionModel.from_arrays(latent)
-        made = cls(n_scenes=model.n_scenes, lean=model.lean)
-        made.model_, made.spread_ = model, float(arrays["spread"][0])
+        scored_model = cls(n_scenes=model.n_scenes, lean=model.lean)
+        scored_model.model_, scored_model.spread_ = model, float(arrays["spread"][0])
         whole, regions = (
             Linear(arrays[f"{part}.weights"], arrays[f"{part}.constants"])
             for part in ("whole", "regions")
         )
-        made.ridge_ = RegionRidge(whole, regions)
-        return made
+        scored_model.ridge_ = RegionRidge(whole, regions)
+        return scored_model
 
     def _check(self) -> None:
         for what in ("whole_alpha", "region_alpha"):
@@ -295,32 +299,34 @@ class ScoredRegionModel(PersistentEstimator):
         fold = random.permutation(len(pictures)) % self.folds
         of_regions = fold[pictures.picture]
         regions = np.empty((len(pictures.rows), tags.shape[1]))
-        says = np.empty(tags.shape)
+        tag_scores = np.empty(tags.shape)
         for k in range(self.folds):
-            # With fewer pictures than folds one is left to learn from itself.
+            # With fewer pictures than folds one is predicted by a model fitted to itself.
             others = fold != k if (fold != k).any() else fold == k
             some, at = pictures.some(np.flatnonzero(others)), others[pictures.picture]
-            learnt = self._ridge(some, tags[others], sizes[at])
-            regions[of_regions == k] = learnt.regions(pictures.rows[of_regions == k])
-            says[fold == k] = learnt.whole(pictures.whole[fold == k])
-        return regions, says
+            fitted = self._ridge(some, tags[others], sizes[at])
+            regions[of_regions == k] = fitted.regions(pictures.rows[of_regions == k])
+            tag_scores[fold == k] = fitted.whole(pictures.whole[fold == k])
+        return regions, tag_scores
 
-    def _seen(self, X: Sequence[Any], whole: Any, areas: Sequence[Any] | None) -> PictureRegions:
+    def _model_inputs(
+        self, X: Sequence[Any], whole: Any, areas: Sequence[Any] | None
+    ) -> PictureRegions:
         self._fitted()
         pictures, sizes = self._pictures(X, whole, areas)
         regions = self.ridge_.regions(pictures.rows)
         return self._scored(pictures, sizes, regions, self.ridge_.whole(pictures.whole))
 
     def _scored(
-        self, pictures: PictureRegions, sizes: Doubles, regions: Doubles, says: Doubles
+        self, pictures: PictureRegions, sizes: Doubles, regions: Doubles, tag_scores: Doubles
     ) -> PictureRegions:
-        """Return pictures as the latent model sees them."""
+        """Return pictures as inputs of the latent model."""
         root = np.sqrt(sizes)
         shares = root / np.add.reduceat(root, pictures.start[:-1])[pictures.picture]
         constant = np.full((len(regions), 1), _CONSTANT)
         rows = np.hstack([regions, constant]) * shares[:, None] * _SIZE
         most = np.maximum.reduceat(regions, pictures.start[:-1], axis=0)
-        whole = np.hstack([says, most, pictures.whole / self.spread_])
+        whole = np.hstack([tag_scores, most, pictures.whole / self.spread_])
         return PictureRegions(rows, pictures.start, whole)
 
     def _fitted(self) -> RegionModel:
@@ -337,22 +343,22 @@ def _spread(rows: Doubles) -> float:
 
 
 def _start(
-    seen: PictureRegions, tags: Bools, scenes: Ints, n_scenes: int, region_share: float
+    inputs: PictureRegions, tags: Bools, scenes: Ints, n_scenes: int, region_share: float
 ) -> RegionWeights:
     n = tags.shape[1]
     alpha = _REGION * np.vstack([np.eye(n), np.full((1, n), -1.0)])
-    delta = np.zeros((seen.whole.shape[1], n))
+    delta = np.zeros((inputs.whole.shape[1], n))
     delta[:n], delta[n : 2 * n] = (1 - region_share) * np.eye(n), region_share * np.eye(n)
     s = np.eye(n_scenes)[scenes]
-    fits: Linear = ridge(seen.whole, s, 1.0)
+    fits: Linear = ridge(inputs.whole, s, 1.0)
     scale = _SCENE / np.maximum(n_scenes * s.mean(axis=0), 1 / len(s)) ** _BALANCE
-    # The same for a tag that is there and for one that is not: a constant of the scene.
+    # The same for a tag that is present and for one that is absent: a constant of the scene.
     constants = (fits.constants * scale / n)[:, None, None]
     gamma = _TOGETHER * scene_gains(tags, scenes, n_scenes) + constants
-    return RegionWeights(alpha, fits.weights * scale, gamma, _SAID * delta)
+    return RegionWeights(alpha, fits.weights * scale, gamma, _TAGS * delta)
 
 
-def _leaning(start: RegionWeights, seen: PictureRegions, tags: Bools) -> RegionWeights:
+def _leaning(start: RegionWeights, inputs: PictureRegions, tags: Bools) -> RegionWeights:
     """Return the start with the gain of all tags that gives the best F."""
-    worth = [f_measure(tags, explain(start.leaning(by), seen).tags).micro for by in _LEANS]
-    return start.leaning(float(_LEANS[int(np.argmax(worth))]))
+    f_measures = [f_measure(tags, explain(start.leaning(by), inputs).tags).micro for by in _LEANS]
+    return start.leaning(float(_LEANS[int(np.argmax(f_measures))]))

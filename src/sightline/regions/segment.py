@@ -1,10 +1,10 @@
-"""Pictures cut into regions: parts of similar colour that hang together.
+"""Pictures cut into regions: connected parts of similar colour.
 
 Felzenszwalb and Huttenlocher, "Efficient graph-based image segmentation", IJCV 2004, as
-scikit-image has it (extra `regions`). The paper names the method and none of its settings; here
+scikit-image has it (extra `regions`). The paper names the method and none of its parameters; here
 they are sigma .8, scale 300, no region below a hundredth of the picture, and at most 50, the
-smallest merged into the neighbour of most similar colour. Regions are numbered as they are met, row
-by row, so that the same picture always gives the same numbers.
+smallest merged into the neighbour of most similar colour. Regions are numbered in raster order, so
+that the same picture always gives the same numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Segmenter:
     sigma : float
         Of the blur before, in pixels.
     smallest : float
-        Share of the picture that no region is below.
+        The least size of a region, as a share of the picture.
     most : int
         Number of regions.
 
@@ -66,13 +66,13 @@ class Segmenter:
         rgb = checked(rgb)
         self._check(at_least)
         scale, smallest = self.scale, self.smallest
-        found = self._cut(rgb, scale, smallest)
+        labels = self._cut(rgb, scale, smallest)
         for _ in range(_TRIES):
-            if found.max() + 1 >= at_least:
-                return found
+            if labels.max() + 1 >= at_least:
+                return labels
             scale, smallest = scale / _FINER, smallest / _FINER
-            found = self._cut(rgb, scale, smallest)
-        return halved(found, at_least)
+            labels = self._cut(rgb, scale, smallest)
+        return halved(labels, at_least)
 
     def _cut(self, rgb: RGB, scale: float, smallest: float) -> Int32s:
         height, width = rgb.shape[:2]
@@ -83,8 +83,8 @@ class Segmenter:
         except ImportError as e:
             raise _missing() from e
         size = max(1, int(smallest * height * width))
-        found = felzenszwalb(rgb, scale=scale, sigma=self.sigma, min_size=size)
-        return merged(numbered(found), rgb, self.most)
+        labels = felzenszwalb(rgb, scale=scale, sigma=self.sigma, min_size=size)
+        return merged(numbered(labels), rgb, self.most)
 
     def _check(self, at_least: int) -> None:
         if not 0 < self.scale < np.inf:
@@ -106,7 +106,7 @@ def _missing() -> MissingExtra:
 
 
 def numbered(labels: NDArray[Any]) -> Int32s:
-    """Return the same regions numbered from 0 as they are met, row by row.
+    """Return the same regions numbered from 0 in raster order.
 
     >>> numbered(np.array([[7, 7], [2, 7]])).tolist()
     [[0, 0], [1, 0]]
@@ -118,7 +118,7 @@ def numbered(labels: NDArray[Any]) -> Int32s:
 
 
 def merged(labels: Int32s, rgb: RGB, most: int) -> Int32s:
-    """Return at most so many regions: the smallest goes to its neighbour of most similar colour."""
+    """Return at most `most` regions: the smallest goes to its neighbour of most similar colour."""
     labels = labels.copy()
     n = int(labels.max()) + 1
     if n <= most:
@@ -156,14 +156,14 @@ def halved(labels: Int32s, at_least: int) -> Int32s:
 
 
 def _neighbours(labels: Int32s, region: int) -> NDArray[np.int64]:
-    """Return the regions that touch a region, side by side or one above the other."""
-    found = [
+    """Return the regions that touch a region horizontally or vertically."""
+    touching = [
         side[one == region]
         for one, side in (
             (labels[:, 1:], labels[:, :-1]), (labels[:, :-1], labels[:, 1:]),
             (labels[1:], labels[:-1]), (labels[:-1], labels[1:]),
         )
     ]  # fmt: skip
-    there: NDArray[np.int64] = np.unique(np.concatenate(found)).astype(np.int64)
-    others: NDArray[np.int64] = there[there != region]
+    regions: NDArray[np.int64] = np.unique(np.concatenate(touching)).astype(np.int64)
+    others: NDArray[np.int64] = regions[regions != region]
     return others

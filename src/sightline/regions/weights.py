@@ -1,10 +1,10 @@
-"""What the region model learns: four tables of weights, and where they start.
+"""The weights of the region model: four tables, and their initial values.
 
 alpha   (numbers of a region, tags)       region and tag           (eq. 5)
 beta    (numbers of a picture, scenes)    picture and scene        (eq. 6)
-gamma   (scenes, tags, 2)                 scene and tag, absent or there  (eq. 7)
-delta   (numbers of a picture, tags)      picture and tag; not in the paper, and left out unless
-                                          asked for
+gamma   (scenes, tags, 2)                 scene and tag, absent or present  (eq. 7)
+delta   (numbers of a picture, tags)      picture and tag; not in the paper, and left out by
+                                          default
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RegionWeights:
         return int(self.beta.shape[1])
 
     def of_regions(self, rows: Doubles) -> Doubles:
-        """Return what regions are worth to tags."""
+        """Return the values of regions for tags."""
         return np.ascontiguousarray(rows @ self.alpha)
 
     def of_scenes(self, whole: Doubles) -> Doubles:
@@ -49,11 +49,11 @@ class RegionWeights:
         return fits
 
     def of_tags(self, whole: Doubles) -> Doubles:
-        """Return what whole pictures say of tags."""
+        """Return the scores of tags by whole pictures."""
         if self.delta is None:
             return np.zeros((len(whole), self.n_tags))
-        says: Doubles = whole @ self.delta
-        return says
+        scores: Doubles = whole @ self.delta
+        return scores
 
     def as_vector(self) -> Doubles:
         """Return all weights, one after the other."""
@@ -62,20 +62,20 @@ class RegionWeights:
 
     def from_vector(self, vector: Doubles) -> RegionWeights:
         """Return weights of the same shapes from one vector."""
-        found: list[Doubles | None] = []
+        tables: list[Doubles | None] = []
         at = 0
         for p in (self.alpha, self.beta, self.gamma, self.delta):
             if p is None:
-                found.append(None)
+                tables.append(None)
                 continue
-            found.append(vector[at : at + p.size].reshape(p.shape))
+            tables.append(vector[at : at + p.size].reshape(p.shape))
             at += p.size
-        alpha, beta, gamma, delta = found
+        alpha, beta, gamma, delta = tables
         assert alpha is not None and beta is not None and gamma is not None
         return RegionWeights(alpha, beta, gamma, delta)
 
     def leaning(self, by: float) -> RegionWeights:
-        """Return weights by which every tag is worth so much more."""
+        """Return weights with a further gain of every tag."""
         gamma = self.gamma.copy()
         gamma[:, :, 1] += by
         return replace(self, gamma=gamma)
@@ -84,18 +84,18 @@ class RegionWeights:
 def start_weights(
     pictures: PictureRegions, Y: Bools, scenes: Ints, n_scenes: int, whole_tags: bool
 ) -> RegionWeights:
-    """Return where learning starts.
+    """Return the initial weights of training.
 
     Of codewords, rows of 0 and 1, by counting what occurs together, whatever the regions (section
     5): the log of how much likelier a word is in pictures with a tag, or of a scene. The paper
-    takes the counts themselves, beside which a margin of one is nothing. Of other rows by ridge
-    regression of the tags, and of the scenes, on pictures' means.
+    takes the counts themselves, compared with which a margin of one is negligible. Of other rows by
+    ridge regression of the tags, and of the scenes, on pictures' means.
     """
     s = np.eye(n_scenes)[scenes]
     if np.isin(pictures.rows, (0.0, 1.0)).all():
         sums = np.add.reduceat(pictures.rows, pictures.start[:-1], axis=0)
         alpha, beta = _log_odds(sums, Y.astype(float)), _log_odds(sums, s)
-        # A scene is judged by all regions, each of which says what the whole says.
+        # A scene's score sums over all regions, each of which gives as much as the whole.
         beta /= np.maximum(pictures.counts.mean(), 1)
         if pictures.whole.shape != sums.shape or not np.array_equal(pictures.whole, sums):
             beta = _ridge(pictures.whole, s)
@@ -121,14 +121,14 @@ def _log_odds(counts: Doubles, groups: Doubles) -> Doubles:
     words = counts.sum(axis=0)
     usual = (words + _SMOOTH) / (words.sum() + _SMOOTH * len(words))
     joint = counts.T @ groups + _SMOOTH * len(words) * usual[:, None]
-    found: Doubles = np.log(joint / joint.sum(axis=0) / usual[:, None])
-    return found
+    log_odds: Doubles = np.log(joint / joint.sum(axis=0) / usual[:, None])
+    return log_odds
 
 
 def _ridge(rows: Doubles, targets: Doubles) -> Doubles:
-    """Return weights, without constant, that are about 1 for yes and 0 for no less the mean."""
+    """Return weights, without constant, for targets of 1 and 0 less their mean."""
     centered = rows - rows.mean(axis=0)
     gram = centered.T @ centered
     gram.flat[:: len(gram) + 1] += _RIDGE * max(float(np.trace(gram)), 1e-12) / len(gram)
-    found: Doubles = np.linalg.solve(gram, centered.T @ (targets - targets.mean(axis=0)))
-    return found
+    weights: Doubles = np.linalg.solve(gram, centered.T @ (targets - targets.mean(axis=0)))
+    return weights

@@ -23,7 +23,7 @@ from sightline._typing import Doubles, Floats, Ints
 from sightline.errors import DataError, ParameterError
 from sightline.similarity.distances import FOUR, MEASURES, Range, check_measures, dense
 from sightline.similarity.formulas import Rows, as_rows
-from sightline.similarity.saved import names_from_array, names_to_array
+from sightline.similarity.serialization import names_from_array, names_to_array
 
 Views = tuple[Rows, ...]
 BUDGET = 64 << 20

@@ -1,7 +1,7 @@
-"""Compiled: ask for memory before it is needed, so that a loop need not wait for it.
+"""Compiled: prefetch rows of memory, so that a loop need not wait for them.
 
-Triplets are drawn before they are learnt from, and so it is known which pictures come next. Rows of
-many pictures do not fit a processor's caches, and a step would wait for two of them.
+Triplets are drawn before they are learned from, and so it is known which pictures come next. Rows
+of many pictures do not fit a processor's caches, and a step would wait for two of them.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def _instruction(_typing: Any, array: Any, _place: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        known = builder.module.globals.get(_NAME) or ir.Function(builder.module, kind, _NAME)
+        function = builder.module.globals.get(_NAME) or ir.Function(builder.module, kind, _NAME)
         place = builder.bitcast(builder.gep(data, [args[1]]), byte)
         # For reading, to be kept in all caches, data and not instructions.
-        builder.call(known, [place, word(0), word(3), word(1)])
+        builder.call(function, [place, word(0), word(3), word(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), compile_fetch
 
 
 def _nothing(_array: Any, _place: Any) -> None:
-    """Do what fetching does to results, where the compiler is off."""
+    """Stand in for the instruction where the compiler is off."""
 
 
 _settings: Any = config

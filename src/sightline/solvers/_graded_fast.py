@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sightline._njit_fast import njit
 from sightline._typing import Doubles, Int32s, Ints
-from sightline.solvers._triplets_fast import below, following, place_of_query, sort_few
+from sightline.solvers._triplets_fast import below, following, index_of_query, sort_few
 
 _HANDFUL = 32
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
@@ -26,9 +26,9 @@ def far_below(x: np.uint64, n: int) -> int:
 
 @njit(cache=True, nogil=True)
 def upper_of(x: np.uint64, q: int, start: Ints, upper: Ints, pair_ends: Ints) -> int:
-    """Return a row above the lowest grade, all alike, or by the pairs it makes if those are given.
+    """Draw a row above the lowest grade, uniformly, or by its number of pairs if these are given.
 
-    floor(floor(a n) / n) = floor(a): with two grades both ways find the same row.
+    floor(floor(a n) / n) = floor(a): with two grades both ways return the same row.
     """
     first, end = start[q], start[q + 1]
     if len(pair_ends) == 0:
@@ -40,7 +40,7 @@ def upper_of(x: np.uint64, q: int, start: Ints, upper: Ints, pair_ends: Ints) ->
 
 @njit(cache=True, nogil=True)
 def draw_as_they_come(
-    state: NDArray[np.uint64], kept: Ints, chances: Doubles, upper_start: Ints, upper: Ints,
+    state: NDArray[np.uint64], usable: Ints, chances: Doubles, upper_start: Ints, upper: Ints,
     pair_ends: Ints, lower_start: Ints, lower: Ints, n_lower: Ints,
     query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
@@ -48,7 +48,7 @@ def draw_as_they_come(
     x = state[0]
     for i in range(len(query)):
         x = following(x)
-        q = kept[place_of_query(x, len(kept), chances)]
+        q = usable[index_of_query(x, len(usable), chances)]
         x = following(x)
         p = upper_of(x, q, upper_start, upper, pair_ends)
         x = following(x)
@@ -59,25 +59,25 @@ def draw_as_they_come(
 
 @njit(cache=True, nogil=True)
 def draw_in_order(
-    state: NDArray[np.uint64], kept: Ints, chances: Doubles, upper_start: Ints, upper: Ints,
+    state: NDArray[np.uint64], usable: Ints, chances: Doubles, upper_start: Ints, upper: Ints,
     pair_ends: Ints, lower_start: Ints, lower: Ints, n_lower: Ints, block: int,
     query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each block in the order of queries, then of `plus`.
 
-    What an other picture is drawn from depends on the relevant one, so it is looked up once those
-    are in order.
+    The candidates of an other picture depend on the relevant one, so it is drawn after these are
+    sorted.
     """
     x = state[0]
-    times = np.zeros(len(kept), dtype=np.int64)
+    n_draws = np.zeros(len(usable), dtype=np.int64)
     drawn = np.empty(min(block, len(query)), dtype=np.uint64)
     begin = 0
     while begin < len(query):
         for _ in range(min(block, len(query) - begin)):
             x = following(x)
-            times[place_of_query(x, len(kept), chances)] += 1
-        for place in range(len(kept)):
-            q, end = kept[place], begin + times[place]
+            n_draws[index_of_query(x, len(usable), chances)] += 1
+        for at in range(len(usable)):
+            q, end = usable[at], begin + n_draws[at]
             for i in range(begin, end):
                 x = following(x)
                 plus[i] = upper_of(x, q, upper_start, upper, pair_ends)
@@ -91,5 +91,5 @@ def draw_in_order(
             for i in range(begin, end):
                 minus[i] = lower[lower_start[q] + below(drawn[i - begin], n_lower[plus[i]])]
             begin = end
-            times[place] = 0
+            n_draws[at] = 0
     state[0] = x

@@ -1,8 +1,8 @@
 """Separation oracles of ranking measures, compiled: many lists of candidates in one call.
 
-A list's relevant candidates (n of them) and others (m of them) stand in the order of their scores,
-a_1 >= a_2 >= … and b_1 >= b_2 >= …; the order looked for merges the two, and is told by how many
-others stand above each relevant one.
+A list's relevant candidates (n of them) and others (m of them) are sorted by their scores, a_1 >=
+a_2 >= … and b_1 >= b_2 >= …; an order merges the two, and is given by how many others are above
+each relevant one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sightline._typing import Bools, Doubles, Int32s, Ints
 AP, NDCG, PRECISION, MRR, AUC = range(5)
 # Longer parts of a list are sorted by numpy; shorter ones are faster by insertion.
 _SHORT = 48
-# Where there are more pairs than this, halving the list is faster than looking at each of them.
+# With more pairs than this, halving the list is faster than visiting each of them.
 _MANY_PAIRS = 512
 
 
@@ -34,9 +34,9 @@ def separate(
     start : ndarray of int64
         Where each list begins, and the end of the last.
     kind, k : int
-        The measure, and how many ranks it looks at; 0 for all of them.
+        The measure, and how many ranks it counts; 0 for all of them.
     exact : bool
-        Use the programme even where a faster form is known.
+        Use dynamic programming even where a faster form is known.
     inverse : ndarray of float64
         At r the number 1 / (r (r - 1)), for all ranks from 2.
     harmonic : ndarray of float64
@@ -44,10 +44,10 @@ def separate(
     discount : ndarray of float64
         At r the discount of rank r, and 0 beyond rank k.
     counts : ndarray of int32
-        Is given, for each candidate, how many pairs it is inverted in: above 0 for a relevant one,
-        which others precede, below 0 for an other.
+        Filled, for each candidate, with the number of its inverted pairs: above 0 for a relevant
+        one, which others precede, below 0 for an other.
     losses, values : ndarray of float64
-        Are given 1 - measure, and the loss minus delta F, of each list's order.
+        Filled with 1 - measure, and the loss minus delta F, of each list's order.
     """
     longest = 0
     for i in range(len(start) - 1):
@@ -83,8 +83,8 @@ def separate(
         else:
             if len(table) < n * (m + 1):
                 table = np.empty(n * (m + 1), np.int32)
-            programme(a, n, m, cum, kind, k, discount, best, table, above)
-        tell(n, m, where_a, where_b, above, counts)
+            by_dynamic_programming(a, n, m, cum, kind, k, discount, best, table, above)
+        count_inversions(n, m, where_a, where_b, above, counts)
         losses[i] = 1.0 - measured(n, m, above, kind, k, discount)
         inverted = 0.0
         for p in range(n):
@@ -97,12 +97,12 @@ def sort_down(x: Doubles, where: Ints, n: int, room: Doubles) -> None:
     """Sort the first n numbers, the largest first, and what belongs to them with them."""
     if n <= _SHORT:
         for i in range(1, n):
-            value, place = x[i], where[i]
+            value, position = x[i], where[i]
             j = i
             while j > 0 and x[j - 1] < value:
                 x[j], where[j] = x[j - 1], where[j - 1]
                 j -= 1
-            x[j], where[j] = value, place
+            x[j], where[j] = value, position
         return
     for i in range(n):
         room[i] = -x[i]
@@ -147,21 +147,21 @@ def measured(n: int, m: int, above: Ints, kind: int, k: int, discount: Doubles) 
 
 
 @njit(cache=True, nogil=True)
-def programme(
+def by_dynamic_programming(
     a: Doubles, n: int, m: int, cum: Doubles, kind: int, k: int, discount: Doubles,
     best: Doubles, table: Int32s, above: Ints,
 ) -> None:  # fmt: skip
     """Find the order with the largest loss - delta F.
 
-    best[j] is what the relevant ones so far reach with at most j others above the last of them, and
-    `table` tells where.
+    best[j] is the best value of the relevant ones so far with at most j others above the last of
+    them, and `table` its position.
     """
     scale = 2.0 / (n * m)
     norm = ideal(n, kind, discount)
     for j in range(m + 1):
         best[j] = 0.0
     for i in range(n):
-        top, place = -np.inf, 0
+        top, position = -np.inf, 0
         for j in range(m + 1):
             value = (
                 best[j]
@@ -169,9 +169,9 @@ def programme(
                 - scale * (j * a[i] - cum[j])
             )
             if value > top:
-                top, place = value, j
+                top, position = value, j
             best[j] = top
-            table[i * (m + 1) + j] = place
+            table[i * (m + 1) + j] = position
     j = m
     for i in range(n - 1, -1, -1):
         j = table[i * (m + 1) + j]
@@ -182,24 +182,24 @@ def programme(
 def ap_greedy(a: Doubles, b: Doubles, n: int, m: int, inverse: Doubles, above: Ints) -> None:
     """Place each other candidate, the best first, before the relevant one that gains most by it.
 
-    The j-th goes before relevant ones k, k + 1, …, n, where k maximises the sum over them of
-    (j / (j + i) - (j - 1) / (j + i - 1)) / n - 2 (a_i - b_j) / (n m); the fraction's difference is
-    i / ((j + i) (j + i - 1)). Choices rise with j, so a later one never looks before an earlier.
+    The j-th goes before relevant ones k, k + 1, …, n, where k maximises the sum over them of (j /
+    (j + i) - (j - 1) / (j + i - 1)) / n - 2 (a_i - b_j) / (n m); the fraction's difference is i /
+    ((j + i) (j + i - 1)). Choices rise with j, so a later one is never before an earlier.
     """
     for i in range(n):
         above[i] = 0
     floor = 0
     two = 2.0 / m
     for j in range(1, m + 1):
-        total, top, place = 0.0, 0.0, n
+        total, top, position = 0.0, 0.0, n
         bj = b[j - 1]
         for i in range(n, floor, -1):
             total += i * inverse[i + j] - two * (a[i - 1] - bj)
             if total > top:
-                top, place = total, i - 1
-        for i in range(place, n):
+                top, position = total, i - 1
+        for i in range(position, n):
             above[i] = j
-        floor = place
+        floor = position
         if floor == n:
             break
 
@@ -214,14 +214,14 @@ def ap_halves(
 
         j (H(j + n) - H(j + k - 1)) - (j - 1) (H(j + n - 1) - H(j + k - 2)) - 2 / m (…)
 
-    so that any choice can be looked at by itself, and since choices rise with j, those before the
-    middle one lie below it and those after it above: the whole takes (n + m) log m looks.
+    so that any choice can be evaluated by itself, and since choices rise with j, those before the
+    middle one lie below it and those after it above: (n + m) log m evaluations in all.
     """
     sums[n] = 0.0
     for i in range(n - 1, -1, -1):
         sums[i] = sums[i + 1] + a[i]
-    places = np.empty(m, np.int64)
-    # A stretch: the others from one to another, and the places between which they lie.
+    positions = np.empty(m, np.int64)
+    # A stretch: the others from one to another, and the positions between which they lie.
     stretches = np.empty((2 * 64, 4), np.int64)
     stretches[0, 0], stretches[0, 1], stretches[0, 2], stretches[0, 3] = 1, m, 0, n
     left = 1
@@ -234,23 +234,23 @@ def ap_halves(
             continue
         j = (first + last) // 2
         bj = b[j - 1]
-        top, place = -np.inf, high
+        top, position = -np.inf, high
         for i in range(high, low - 1, -1):
             moved = j * (harmonic[j + n] - harmonic[j + i])
             if j > 1:
                 moved -= (j - 1) * (harmonic[j + n - 1] - harmonic[j + i - 1])
             total = moved - two * (sums[i] - (n - i) * bj)
             if total > top:
-                top, place = total, i
-        places[j - 1] = place
+                top, position = total, i
+        positions[j - 1] = position
         stretches[left, 0], stretches[left, 1] = first, j - 1
-        stretches[left, 2], stretches[left, 3] = low, place
+        stretches[left, 2], stretches[left, 3] = low, position
         stretches[left + 1, 0], stretches[left + 1, 1] = j + 1, last
-        stretches[left + 1, 2], stretches[left + 1, 3] = place, high
+        stretches[left + 1, 2], stretches[left + 1, 3] = position, high
         left += 2
     j = 0
     for i in range(n):
-        while j < m and places[j] <= i:
+        while j < m and positions[j] <= i:
             j += 1
         above[i] = j
 
@@ -269,7 +269,7 @@ def auc_shift(a: Doubles, b: Doubles, n: int, m: int, above: Ints) -> None:
 def mrr_scan(
     a: Doubles, b: Doubles, n: int, m: int, cum: Doubles, above: Ints, later: Doubles
 ) -> None:
-    """Try every rank of the first relevant candidate; the rest stands in the order of scores."""
+    """Try every rank of the first relevant candidate; the rest is sorted by scores."""
     scale = 2.0 / (n * m)
     # above[i]: others with a larger score; later[i]: their part in -delta F from i on.
     j = 0
@@ -280,8 +280,8 @@ def mrr_scan(
     later[n] = 0.0
     for i in range(n - 1, 0, -1):
         later[i] = later[i + 1] - scale * (above[i] * a[i] - cum[above[i]])
-    top, place = -np.inf, 0
-    pushed, total = 1, 0.0  # relevant ones after the first that stand below all r others anyway
+    top, position = -np.inf, 0
+    pushed, total = 1, 0.0  # relevant ones after the first that are below all r others anyway
     for r in range(m + 1):
         while pushed < n and above[pushed] <= r:
             total += a[pushed]
@@ -290,14 +290,16 @@ def mrr_scan(
         value += later[pushed] if pushed < n else 0.0
         value -= scale * (r * total - (pushed - 1) * cum[r])
         if value > top:
-            top, place = value, r
-    above[0] = place
+            top, position = value, r
+    above[0] = position
     for i in range(1, n):
-        above[i] = max(above[i], place)
+        above[i] = max(above[i], position)
 
 
 @njit(cache=True, nogil=True)
-def tell(n: int, m: int, where_a: Ints, where_b: Ints, above: Ints, counts: Int32s) -> None:
+def count_inversions(
+    n: int, m: int, where_a: Ints, where_b: Ints, above: Ints, counts: Int32s
+) -> None:
     """Count the inverted pairs of every candidate."""
     for i in range(n):
         counts[where_a[i]] = above[i]

@@ -1,4 +1,4 @@
-"""Compiled: random numbers from a state of our own, and draws of triplets."""
+"""Compiled: random numbers from an explicit state, and draws of triplets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def following(x: np.uint64) -> np.uint64:
 @njit(cache=True, nogil=True)
 def below(x: np.uint64, n: int) -> int:
     """Return a number from 0 to n - 1 out of the upper half of a state."""
-    # Of a signed type: numba makes floats of sums of signed and unsigned numbers.
+    # Signed, since numba converts sums of signed and unsigned numbers to floats.
     return int(np.int64(((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
 
 
@@ -47,8 +47,8 @@ def nth_negative(fit: Ints, begin: int, end: int, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def place_of_query(x: np.uint64, n: int, chances: Doubles) -> int:
-    """Return one of n places, all alike or, where there are `chances`, by these running totals."""
+def index_of_query(x: np.uint64, n: int, chances: Doubles) -> int:
+    """Draw one of n positions, uniformly or, where there are `chances`, by these running totals."""
     if len(chances) == 0:
         return below(x, n)
     share = np.float64(x >> np.uint64(11)) / 9007199254740992.0 * chances[-1]
@@ -75,7 +75,7 @@ def negative_of(
 
 @njit(cache=True, nogil=True)
 def draw_as_they_come(
-    state: NDArray[np.uint64], kept: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
+    state: NDArray[np.uint64], usable: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
     negative_start: Ints, negative: Ints, n_pictures: int, query: Int32s, plus: Int32s,
     minus: Int32s,
 ) -> None:  # fmt: skip
@@ -83,7 +83,7 @@ def draw_as_they_come(
     x = state[0]
     for i in range(len(query)):
         x = following(x)
-        q = kept[place_of_query(x, len(kept), chances)]
+        q = usable[index_of_query(x, len(usable), chances)]
         x = following(x)
         query[i] = q
         plus[i] = fit[fit_start[q] + below(x, fit_start[q + 1] - fit_start[q])]
@@ -94,7 +94,7 @@ def draw_as_they_come(
 
 @njit(cache=True, nogil=True)
 def sort_few(values: Int32s, begin: int, end: int) -> None:
-    """Sort a part of an array; for a handful, this is faster than any better way."""
+    """Sort a part of an array; insertion sort is the fastest for so few."""
     for i in range(begin + 1, end):
         value, j = values[i], i
         while j > begin and values[j - 1] > value:
@@ -105,23 +105,23 @@ def sort_few(values: Int32s, begin: int, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def draw_in_order(
-    state: NDArray[np.uint64], kept: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
+    state: NDArray[np.uint64], usable: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
     negative_start: Ints, negative: Ints, n_pictures: int, block: int,
     query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
     """Fill `query`, `plus` and `minus`, each block in the order of queries, then of `plus`.
 
-    How often each query comes is drawn first, so nothing has to be sorted but a query's own few.
+    The number of draws of each query is drawn first, so only a query's own few are sorted.
     """
     x = state[0]
-    times = np.zeros(len(kept), dtype=np.int64)
+    n_draws = np.zeros(len(usable), dtype=np.int64)
     begin = 0
     while begin < len(query):
         for _ in range(min(block, len(query) - begin)):
             x = following(x)
-            times[place_of_query(x, len(kept), chances)] += 1
-        for place in range(len(kept)):
-            q, end = kept[place], begin + times[place]
+            n_draws[index_of_query(x, len(usable), chances)] += 1
+        for at in range(len(usable)):
+            q, end = usable[at], begin + n_draws[at]
             first, n = fit_start[q], fit_start[q + 1] - fit_start[q]
             for i in range(begin, end):
                 x = following(x)
@@ -134,5 +134,5 @@ def draw_in_order(
             else:
                 plus[begin:end].sort()
             begin = end
-            times[place] = 0
+            n_draws[at] = 0
     state[0] = x

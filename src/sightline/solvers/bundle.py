@@ -1,16 +1,16 @@
-"""Minimise a regularised risk that need not be convex, by planes below it: the bundle method.
+"""Minimise a regularised risk that need not be convex, by cutting planes: the bundle method.
 
     min over w of  f(w) = strength / 2 |w|² + R(w)
 
-R is known only by its value and one slope wherever it is asked. Every answer gives a plane a.w + b;
-the next place to ask is where strength / 2 |w|² + the highest of all planes is least, found by its
-dual, a quadratic programme over the simplex. Where R is convex the planes lie below it, and that
-least value is a lower bound of f.
+R is known only by its value and one subgradient at any w. Every evaluation gives a plane a.w + b;
+the next point is where strength / 2 |w|² + the highest of all planes is least, found by its dual, a
+quadratic programme over the simplex. Where R is convex the planes lie below it, and that least
+value is a lower bound of f.
 
-Where it is not, planes may cut off what is better, and are mended after Do and Artières, "Large
+Where it is not, planes may cut off better points, and are shifted after Do and Artières, "Large
 margin training for hidden Markov models with partially observed states", ICML 2009: at the best
-place so far every plane stays below R by the square of how far away it was found, and the gap only
-says when to stop.
+point so far every plane stays below R by the squared distance of its own point, and the gap only
+decides when to stop.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from sightline.errors import DataError, ParameterError
 
 Risk = Callable[[Doubles], tuple[float, Doubles]]
 
-# Planes that held nothing up for so long are forgotten.
+# Planes that were inactive for so many iterations are dropped.
 IDLE = 30
 _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """What was found.
+    """The minimum that was found.
 
     Attributes
     ----------
     w : ndarray of float64
-        The best place.
+        The best point.
     value, risk : float
-        F and R there.
+        f and R there.
     gap : float
         Value less the bound; a certificate where R is convex.
     values : list of float
-        The best f after each answer; never rises.
+        The best f after each evaluation; never rises.
     gaps : list of float
-        The gap after each answer.
+        The gap after each evaluation.
     """
 
     w: Doubles
@@ -70,20 +70,20 @@ def minimize(
 
     Parameters
     ----------
-    risk : ndarray of float64
-        Gives R and one of its slopes at w.
+    risk : callable
+        Returns R and one of its subgradients at w.
     start : ndarray of float64
-        Where to ask first.
+        The first point.
     strength : float
         Of the regulariser, greater than 0.
     convex : bool, default=False
-        R is convex, so that planes need no mending and the gap is a certificate.
+        R is convex, so that planes need no shifts and the gap is a certificate.
     tolerance : float, default=0.001
         Stop when the gap is below this share of the value.
     max_iterations : int, default=200
-        How often to ask at most.
+        The most evaluations.
     watch : callable, optional
-        Told iteration, best value, gap and best place after each answer.
+        Called with iteration, best value, gap and best point after each evaluation.
 
     Examples
     --------
@@ -114,14 +114,14 @@ def minimize(
 
 @dataclass(eq=False)
 class Bundle:
-    """Planes below a risk, and the best place so far.
+    """Planes below a risk, and the best point so far.
 
     Attributes
     ----------
     A, b : ndarray of float64
         The planes, a row each.
     best, value, risk : ndarray of float64 or float
-        The best place, f and R there.
+        The best point, f and R there.
     """
 
     strength: float
@@ -137,10 +137,10 @@ class Bundle:
     _gram: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
 
     def add(self, w: Doubles, risk: float, slope: Doubles) -> None:
-        """Add the plane of an answer at w."""
+        """Add the plane of an evaluation at w."""
         risk = float(risk)
         if not (np.isfinite(risk) and np.isfinite(slope).all()):
-            raise DataError(f"The risk and its slope must be finite. Got a risk of {risk}.")
+            raise DataError(f"The risk and its subgradient must be finite. Got a risk of {risk}.")
         value = self.strength / 2 * float(w @ w) + risk
         a, b, shift = np.array(slope, np.float64), risk - float(slope @ w), 0.0
         if not self.convex and np.isfinite(self.value):
@@ -149,7 +149,7 @@ class Bundle:
                 self._shift += far
                 self.b = np.minimum(self.b, risk - self.A @ w - self._shift)
             else:
-                a, b, shift = self._mended(w, a, b, far)
+                a, b, shift = self._shifted(w, a, b, far)
         if value < self.value:
             self.best, self.value, self.risk = w.copy(), value, risk
         self._append(a, b, shift)
@@ -161,16 +161,18 @@ class Bundle:
         self._idle = np.where(self._share > 0, 0, self._idle + 1)
         total = self._share @ self.A
         bound = float(self._share @ self.b) - float(total @ total) / (2 * self.strength)
-        kept = self._idle <= IDLE
-        if not kept.all():
-            # What holds up the bound stays, so nothing that was proven is lost.
-            self.A, self.b, self._shift = self.A[kept], self.b[kept], self._shift[kept]
-            self._share, self._idle = self._share[kept], self._idle[kept]
-            self._gram = self._gram[np.ix_(kept, kept)]
+        active = self._idle <= IDLE
+        if not active.all():
+            # Active planes stay, so the bound stays.
+            self.A, self.b, self._shift = self.A[active], self.b[active], self._shift[active]
+            self._share, self._idle = self._share[active], self._idle[active]
+            self._gram = self._gram[np.ix_(active, active)]
         return -total / self.strength, bound
 
-    def _mended(self, w: Doubles, a: Doubles, b: float, far: float) -> tuple[Doubles, float, float]:
-        """Return a plane, found at a worse place, that does not cut off the best one."""
+    def _shifted(
+        self, w: Doubles, a: Doubles, b: float, far: float
+    ) -> tuple[Doubles, float, float]:
+        """Return the plane of a worse point, shifted so that it does not cut off the best one."""
         here = self.strength / 2 * float(w @ w)
         high = self.risk - float(a @ self.best) - far
         if b <= high:
@@ -197,7 +199,7 @@ def on_simplex(G: Doubles, b: Doubles, start: Doubles) -> Doubles:
     """Return the shares, not negative and of sum 1, for which 1/2 m.G m - b.m is least.
 
     By active sets, after Wolfe, "Finding the nearest point in a polytope", 1976: solve for the
-    shares above 0; give up those that fall below 0 on the way; take in the one of lowest slope.
+    shares above 0; drop those that fall below 0 on the way; add the one of lowest slope.
 
     Parameters
     ----------
@@ -240,7 +242,7 @@ def _on_plane(G: Doubles, b: Doubles) -> Doubles:
     """Return shares of sum 1, of any sign, for which 1/2 m.G m - b.m is least."""
     n = len(b)
     system = np.ones((n + 1, n + 1))
-    # Two planes of one slope would make it singular.
+    # Two parallel planes would make it singular.
     system[:n, :n] = G + np.eye(n) * (_TINY * (1.0 + float(np.trace(G))))
     system[n, n] = 0.0
     solved: Doubles = np.linalg.solve(system, np.append(b, 1.0))[:n]

@@ -1,23 +1,23 @@
-"""What clicks say of pictures, once it is taken out how far people look down a list.
+"""Relevance from clicks, corrected for position bias by inverse propensity weights.
 
-A picture at rank k is looked at with the probability prop(k) = (1 / k)^eta and clicked, if it was
-looked at, with the probability that it fits (the position-based model). So the clicks at rank k are
+A picture at rank k is examined with the probability prop(k) = (1 / k)^eta and clicked, if it was
+examined, with the probability that it fits (the position-based model). So the clicks at rank k are
 worth 1 / prop(k) each (Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased
 feedback", 2017), but no more than 1 / floor:
 
     w(k) = 1 / max(prop(k), floor)        e(k) = prop(k) w(k), which is 1 but for the clipped ranks
     relevance(q, p) = sum_i c_i w(k_i) / sum_i e(k_i)      over the lists i that showed p for q
 
-The second sum is the self-normalisation: it gives back what clipping takes, so that the mean of the
-estimate is the probability that p fits, whatever the floor. Clicks come by themselves, so the
-standard error of the first sum is sqrt(sum_i c_i w(k_i)^2): one click far down a list is worth much
-and proves nothing. As weights of pairs, w is divided by its mean, so that C of a passive-aggressive
-step (C -> a C, `solvers.pa_step`) keeps its meaning.
+The second sum is the self-normalisation: it compensates for clipping, so that the mean of the
+estimate is the probability that p fits, whatever the floor. Clicks are independent, so the standard
+error of the first sum is sqrt(sum_i c_i w(k_i)^2): one click far down a list has a large weight and
+a large error. As weights of pairs, w is divided by its mean, so that C of a passive-aggressive step
+(C -> a C, `solvers.pa_step`) keeps its meaning.
 
-Two kinds of pairs are made. *Clicked over skipped above* (Joachims, 2002) trusts only what was
-certainly looked at. It always speaks against the order that was shown, so it tells the truth only
-where orders vary. *Clicked over others* takes all that was not clicked, and needs the weights.
-Pairs are there to compare with: training takes the grades, which did better.
+Two kinds of pairs are made. *Clicked over skipped above* (Joachims, 2002) uses only what was
+certainly examined. It always contradicts the order that was shown, so it is unbiased only where
+orders vary. *Clicked over others* takes all that was not clicked, and needs the weights. Pairs are
+a baseline: training uses the grades, which did better.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Shown:
     list : ndarray of int64
         The list a row belongs to, 0, 1, …
     query, picture : ndarray of int64
-        What was asked for, and what was shown, as numbers.
+        The query, and the picture shown, as numbers.
     rank : ndarray of int64
-        Where, from 1 on.
+        Its rank, from 1 on.
     clicked : ndarray of bool
         Whether it was clicked there.
     """
@@ -81,18 +81,18 @@ class ClickPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relevance:
-    """What is estimated of each picture that was shown for a query, by query and then picture.
+    """The estimated relevance of each picture shown for a query, by query and then picture.
 
     Attributes
     ----------
     query, picture : ndarray of int64
-        Whose estimate it is.
+        The query and the picture of each estimate.
     clicks : ndarray of int64
         How often it was clicked.
     worth : ndarray of float64
         Sum of the clicks' weights.
     error : ndarray of float64
-        Standard error of `worth`, as clicks that come by themselves have it.
+        Standard error of `worth`, for independent clicks.
     exposure : ndarray of float64
         How many lists it was shown in, less where weights are clipped.
     """
@@ -121,7 +121,7 @@ def shown(
     >>> rows.picture.tolist(), rows.rank.tolist(), rows.clicked.tolist()
     ([3, 5, 3, 5], [1, 2, 1, 2], [False, True, True, False])
     """
-    # Numbers by themselves: as tuples, a large log would take ten times as much.
+    # A flat array: tuples of a large log would take ten times as much memory.
     rows = array("q")
     for i, (query, pictures, ranks, clicked) in enumerate(lists):
         at = range(1, len(pictures) + 1) if ranks is None else ranks
@@ -145,7 +145,7 @@ def _check_list(pictures: Sequence[int], ranks: Sequence[int], clicked: Collecti
 
 
 def propensity(rank: Ints | Doubles, eta: float) -> Doubles:
-    """Return how likely a picture at each rank is looked at.
+    """Return the probability that a picture at each rank is examined.
 
     >>> propensity(np.array([1, 2, 4]), 1.0).tolist()
     [1.0, 0.5, 0.25]
@@ -154,7 +154,7 @@ def propensity(rank: Ints | Doubles, eta: float) -> Doubles:
 
 
 def click_weights(rank: Ints, eta: float, floor: float = FLOOR) -> Doubles:
-    """Return what a click at each rank is worth: w(k).
+    """Return the weight of a click at each rank: w(k).
 
     >>> click_weights(np.array([1, 4, 1000]), 1.0).tolist()
     [1.0, 4.0, 10.0]
@@ -239,15 +239,15 @@ def _paired(rows: Shown, at: Ints, begin: Ints, end: Ints) -> ClickPairs:
     # 0, 1, … within each run, from where the run begins.
     steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     below = np.repeat(begin, lengths) + steps
-    kept = ~rows.clicked[below]
-    above, below = above[kept], below[kept]
+    skipped = ~rows.clicked[below]
+    above, below = above[skipped], below[skipped]
     return ClickPairs(rows.query[above], rows.picture[above], rows.picture[below], rows.rank[above])
 
 
 def pair_weights(
     pairs: ClickPairs, eta: float, floor: float = FLOOR, most: float = MOST_WEIGHT
 ) -> Doubles:
-    """Return what C is multiplied with for each pair: 1 on average before clipping at `most`.
+    """Return the factor of C for each pair: 1 on average before clipping at `most`.
 
     >>> pair_weights(skipped_above(shown([(0, [8, 9, 7], None, {7, 9})])), 1.0).tolist()
     [0.8, 1.2]

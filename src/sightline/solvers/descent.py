@@ -1,14 +1,16 @@
 """Structural training without planes: the true objective itself, by a quasi-Newton method.
 
-With one slack for all examples the worst batch is made of every example's own worst answer, so that
+With one slack for all examples the worst batch consists of every example's own worst output, so
+that
 
     penalty(w) + max over batches (mean Delta - mean delta F_w)
-        = penalty(w) + mean over examples of max over answers (Delta - delta F_w)
+        = penalty(w) + mean over examples of max over outputs (Delta - delta F_w)
 
-A mean over many examples has an edge almost everywhere and a sharp one nowhere: L-BFGS (Liu and
-Nocedal, 1989), which wants a gradient, goes down it as if it were smooth. Each step asks the oracle
-once. Where the inner problem of cutting planes is not convex and is solved roughly, as for low-rank
-models, this ends deeper and sooner; what it lacks is their bound of how far from the best it ended.
+A mean over many examples has a kink almost everywhere and a sharp one nowhere: L-BFGS (Liu and
+Nocedal, 1989), which needs a gradient, minimises it as if it were smooth. Each step calls the
+oracle once. Where the inner problem of cutting planes is not convex and is solved roughly, as for
+low-rank models, this ends at lower objectives and sooner; it lacks their bound of the distance to
+the optimum.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _MEMORY, _FALL = 20, 1e-6
 
 
 class Sloped(Structured[Batch], Protocol[Batch]):
-    """A structured model whose parameters are one row of numbers, with a slope."""
+    """A structured model whose parameters are one row of numbers, with a gradient."""
 
     def parameters(self) -> Doubles:
         """Return the present parameters."""
@@ -49,7 +51,7 @@ def descend(
     progress: Progress = _SILENT,
     on_round: Callable[[TrainingRound], None] | None = None,
 ) -> Outcome:
-    """Train a model from where it is; it ends with the best parameters that were looked at.
+    """Train a model from where it is; it ends with the best parameters that were evaluated.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def descend(
     """
     from scipy.optimize import minimize
 
-    looked: list[TrainingRound] = []
+    evaluated: list[TrainingRound] = []
     best: list[TrainingRound] = []
     steps: list[TrainingRound] = []
 
@@ -70,27 +72,27 @@ def descend(
         batch = model.separate()
         (violation,) = model.violations([batch])
         xi = max(0.0, violation)
-        looked[:] = [TrainingRound(len(steps), 1, model.penalty(), xi, violation)]
-        if not best or looked[0].objective < best[0].objective:
-            best[:] = looked
+        evaluated[:] = [TrainingRound(len(steps), 1, model.penalty(), xi, violation)]
+        if not best or evaluated[0].objective < best[0].objective:
+            best[:] = evaluated
             model.remember()
-        # The true order is among all orders, so no violation of the worst one is below 0.
-        return looked[0].objective, model.slope(batch)
+        # The true order is among all orders, so the worst one's violation is at least 0.
+        return evaluated[0].objective, model.slope(batch)
 
     def stepped(parameters: Doubles) -> None:
-        steps.append(looked[0])
+        steps.append(evaluated[0])
         progress.advance()
         if on_round is not None:
-            on_round(looked[0])
+            on_round(evaluated[0])
 
     progress.start("descent", max_rounds)
     cost(model.parameters())
-    steps.append(looked[0])
-    found = minimize(
+    steps.append(evaluated[0])
+    result = minimize(
         cost, model.parameters(), jac=True, method="L-BFGS-B", callback=stepped,
         options={"maxiter": max_rounds, "maxcor": _MEMORY, "ftol": _FALL, "maxls": 40},
     )  # fmt: skip
     progress.finish()
     model.recall()
-    stop: Stop = "max_rounds" if found.status == 1 else "converged"
+    stop: Stop = "max_rounds" if result.status == 1 else "converged"
     return Outcome(tuple(steps), best[0], stop)

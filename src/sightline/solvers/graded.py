@@ -1,4 +1,4 @@
-"""Judgements in more grades than two: which pictures make a pair, and by what margin.
+"""Graded judgements: the pairs of pictures, and their margins.
 
 Of two pictures judged for one query the one with the higher grade should score higher, by
 
@@ -125,17 +125,17 @@ def gain(grades: Doubles, how: Grading) -> Doubles:
 
 
 def check_grading(grades: str, owner: str) -> None:
-    """Say what may be asked for."""
+    """Raise ParameterError unless grades are one of `GRADINGS`."""
     if grades not in GRADINGS:
         raise ParameterError.of("grades", owner, "'binary', 'linear' or 'exponential'", grades)
 
 
 def _first_of_grade(which: Ints, grades: Doubles) -> Ints:
-    """Return for each row, ordered by query and grade, the place of the first one like it."""
-    places = np.arange(len(which))
+    """Return for each row, sorted by query and grade, where the rows of its grade begin."""
+    positions = np.arange(len(which))
     new = np.ones(len(which), dtype=np.bool_)
     new[1:] = (which[1:] != which[:-1]) | (grades[1:] != grades[:-1])
-    return np.asarray(np.maximum.accumulate(np.where(new, places, 0)))
+    return np.asarray(np.maximum.accumulate(np.where(new, positions, 0)))
 
 
 def _widest(gains: Doubles, start: Ints) -> float:

@@ -1,4 +1,4 @@
-"""Learning in shards: each learns from its own examples, and what they learnt is mixed in rounds.
+"""Learning in shards: each learns from its own examples, and their weights are mixed in rounds.
 
 McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron", NAACL
 2010: iterative parameter mixing. In each round every shard s starts from the same weights w, learns
@@ -8,12 +8,13 @@ from some of its examples and ends with w_s; the next round starts from
     add:   w + sum_s (w_s - w)          what all of them changed
 
 The mean converges wherever one learner does, in at most as many rounds as there are shards times
-more: where shards agree, it goes only as far as one of them went. Adding goes as far as one learner
-over all examples, as long as rounds are so short that shards do not all mend the same mistake. That
-suits PAMIR, where an example moves the few rows of its words: eight shards of Corel5K reach the
-AvgP of one learner in as many triplets, and by the mean stay .015 below it on a network's features.
-It does not suit combiners, whose examples move all of a few weights: adding four shards' changes of
-2,500 differences each gave weights that rank worse than none, and the mean those of one learner.
+more: where shards agree, its step is only as long as that of one of them. Adding is as fast as one
+learner over all examples, as long as rounds are so short that shards do not all correct the same
+mistake. That suits PAMIR, where an example moves the few rows of its words: eight shards of Corel5K
+reach the AvgP of one learner in as many triplets, and by the mean stay .015 below it on a network's
+features. It does not suit combiners, whose examples move all of a few weights: adding four shards'
+changes of 2,500 differences each gave weights that rank worse than none, and the mean those of one
+learner.
 
 The numbers depend on the examples, the seed, the number of shards and the length of rounds, never
 on where shards are computed: sums are taken in the order of the shards, in double precision.
@@ -37,16 +38,16 @@ WAYS: tuple[str, ...] = get_args(Mix)
 def mixed(
     before: NDArray[Any], after: Sequence[NDArray[Any]], sizes: Sequence[int], mix: Mix
 ) -> NDArray[np.float64]:
-    """Return what a round ends with.
+    """Return the weights after a round.
 
     Parameters
     ----------
     before : ndarray
-        What every shard started from.
+        The weights that every shard started from.
     after : sequence of ndarray
-        What each ended with.
+        The weights each ended with.
     sizes : sequence of int
-        How many examples each learnt from.
+        Number of examples of each shard.
     mix : {"add", "mean"}
         "add" or "mean".
 
@@ -70,7 +71,7 @@ def mixed(
 
 
 def shard(n: int, shards: int, number: int) -> Ints:
-    """Return which of n examples a shard has: every so many, so that all shards are alike.
+    """Return which of n examples a shard has: every `shards`-th, so that all have about as many.
 
     >>> shard(7, 3, 1).tolist()
     [1, 4]
@@ -88,7 +89,7 @@ def quotas(n: int, shards: int) -> list[int]:
 
 
 def check_mixing(shards: Any, mix: Any, mix_every: Any, owner: str) -> None:
-    """Refuse parameters that make no sense."""
+    """Raise ParameterError for values out of range."""
     for name, value in (("shards", shards), ("mix_every", mix_every)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ParameterError.of(name, owner, "a whole number of at least 1", value)

@@ -1,8 +1,8 @@
-"""Separation oracles mapped over lists: each list's worst order is its own affair.
+"""Separation oracles mapped over shards of lists, which are independent.
 
-Lists go out once, in shards of about as many candidates; in each round their scores do, and
-inversions and losses come back. An oracle sees one list at a time, so that what is found is, bit
-by bit, what one machine finds.
+Lists are sent once, in shards of about as many candidates; in each round scores are sent, and
+inversions and losses returned. An oracle processes one list at a time, so that the result is, bit
+by bit, that of one machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OracleShards:
             raise ParameterError.of("shards", "LSCMR", "a whole number of at least 1", shards)
         self._lists, self._criterion = lists, criterion
         self._compute: Mapper = SerialMapper() if compute is None else compute
-        # Where lists are parted so that every shard has about as many candidates.
+        # Bounds of shards with about as many candidates each.
         even = np.linspace(0, lists.start[-1], shards + 1)
         ends = np.unique(np.searchsorted(lists.start, even))
         self._parts = list(itertools.pairwise(ends.tolist()))

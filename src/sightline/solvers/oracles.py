@@ -6,17 +6,17 @@ performance measures", 2005; Yue et al., "A support vector method for optimizing
 
     F(y) = 1 / (n+ n-) sum_{i relevant} sum_{j other} y_ij (f_i - f_j)        y_ij = 1 or -1
     delta F(y) = F(y*) - F(y) = 2 / (n+ n-) sum over inverted (i, j) of f_i - f_j
-    looked for: argmax_y Delta(y) - delta F(y),      Delta = 1 - measure
+    the oracle: argmax_y Delta(y) - delta F(y),      Delta = 1 - measure
 
 Every measure here is a sum over relevant candidates that only depends on how many others precede
-each, so that in the best order both kinds stand in the order of their scores and a programme over
-(relevant ones placed, others above) finds it exactly in n+ n- steps. Average precision is also
-found greedily, AUC by sorting shifted scores, and the reciprocal rank by trying every first rank;
-they give the same and are what is used.
+each, so that in the best order both kinds are sorted by their scores and dynamic programming over
+(relevant ones placed, others above) finds it exactly in n+ n- steps. For average precision there is
+also a greedy algorithm, for AUC sorting by shifted scores, and for the reciprocal rank an
+enumeration of first ranks; they give the same orders, faster, and are used.
 
-An order is told by its inversions: `counts` c has for a relevant candidate the others above it, and
-for an other, negative, the relevant ones below it. Then delta F = 2 / (n+ n-) sum_d c_d f_d, and
-its gradient is as cheap: no matrix of pairs is ever made.
+An order is given by its inversions: `counts` c has for a relevant candidate the others above it,
+and for an other, negative, the relevant ones below it. Then delta F = 2 / (n+ n-) sum_d c_d f_d,
+and its gradient is as cheap: no matrix of pairs is ever made.
 """
 
 from __future__ import annotations
@@ -116,26 +116,30 @@ class CandidateLists:
             raise DataError(
                 f"{len(candidates)} lists need the relevance of as many. Got {len(relevance)}."
             )
-        asked = np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
-        if len(asked) != len(candidates):
-            raise DataError(f"{len(candidates)} lists need as many queries. Got {len(asked)}.")
-        kept, parts, flags = [], [], []
-        for i, (ids, told) in enumerate(zip(candidates, relevance, strict=True)):
-            places, flag = np.asarray(ids, dtype=np.int64), np.asarray(told) > 0
-            if places.ndim != 1 or places.shape != flag.shape:
+        query_of_list = (
+            np.arange(len(candidates)) if query is None else np.asarray(query, dtype=np.int64)
+        )
+        if len(query_of_list) != len(candidates):
+            raise DataError(
+                f"{len(candidates)} lists need as many queries. Got {len(query_of_list)}."
+            )
+        usable, parts, flags = [], [], []
+        for i, (ids, grades) in enumerate(zip(candidates, relevance, strict=True)):
+            positions, flag = np.asarray(ids, dtype=np.int64), np.asarray(grades) > 0
+            if positions.ndim != 1 or positions.shape != flag.shape:
                 raise DataError(
-                    f"List {i} has candidates of shape {places.shape} and relevance of shape "
+                    f"List {i} has candidates of shape {positions.shape} and relevance of shape "
                     f"{flag.shape}. Give a number for each candidate."
                 )
             if flag.any() and not flag.all():
-                kept.append(i)
-                parts.append(places)
+                usable.append(i)
+                parts.append(positions)
                 flags.append(flag)
-        if not kept:
+        if not usable:
             raise DataError("No list has both a relevant and an other candidate to learn from.")
         start = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
-        return cls(start, np.concatenate(parts), np.concatenate(flags), asked[kept],
-                   len(candidates) - len(kept))  # fmt: skip
+        return cls(start, np.concatenate(parts), np.concatenate(flags), query_of_list[usable],
+                   len(candidates) - len(usable))  # fmt: skip
 
     def pairs(self) -> Doubles:
         """Return n+ n- of each list."""
@@ -166,7 +170,7 @@ def separate(
     criterion : Criterion
         The measure.
     exact : bool, default=False
-        Use the programme also where a faster form is known; the values are the same.
+        Use dynamic programming also where a faster form is known; the values are the same.
 
     Examples
     --------
@@ -179,15 +183,15 @@ def separate(
     if f.shape != lists.candidate.shape:
         raise DataError(f"{lists.candidate.size} candidates need as many scores. Got {f.shape}.")
     if not np.isfinite(f).all():
-        raise DataError("A score is not finite, so that candidate has no place in an order.")
+        raise DataError("Scores must be finite. Got NaN or infinity.")
     longest = int(np.diff(lists.start).max(initial=1))
     inverse, harmonic, discount = _tables(longest, criterion)
-    found = Separated(np.empty(len(f), dtype=np.int32), np.empty(len(lists)), np.empty(len(lists)))
+    orders = Separated(np.empty(len(f), dtype=np.int32), np.empty(len(lists)), np.empty(len(lists)))
     _oracles_fast.separate(
         f, lists.relevant, lists.start, criterion.kind, criterion.k, exact, inverse, harmonic,
-        discount, found.counts, found.losses, found.values,
+        discount, orders.counts, orders.losses, orders.values,
     )  # fmt: skip
-    return found
+    return orders
 
 
 def _tables(longest: int, criterion: Criterion) -> tuple[Doubles, Doubles, Doubles]:

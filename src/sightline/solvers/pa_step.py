@@ -1,7 +1,7 @@
-"""The passive-aggressive step, written once for all who learn from pairs of pictures.
+"""The passive-aggressive step, written once for all learners from pairs of pictures.
 
 For a difference vector x with the required margin rho and the loss l(w) = max(0, rho - w.x), the
-new weights are the nearest ones, as far as the loss on this one example is worth it:
+new weights are the nearest ones that reduce the loss on this example:
 
     PA      min 1/2 ||w - w_t||^2  such that l(w) = 0      tau = l / ||x||^2
     PA-I    min 1/2 ||w - w_t||^2 + C l(w)                 tau = min(C, l / ||x||^2)
@@ -10,8 +10,8 @@ new weights are the nearest ones, as far as the loss on this one example is wort
 and w_{t+1} = w_t + tau x (Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online
 passive-aggressive algorithms", 2006). Data with a sign y is the same with y x for x.
 
-Departures: two vectors nearer than ||x||^2 = 1e-12 cannot be told apart, so they change nothing;
-neither does a number that is not finite. Both are counted.
+Departures: two vectors nearer than ||x||^2 = 1e-12 count as equal and change nothing; nor do
+numbers that are not finite. Both are counted.
 
 `step_size` is plain Python that numba compiles too (`_pa_step_fast`), so that the few steps of a
 feedback session cost no compiler and the millions of a training run the same formula.
@@ -31,7 +31,7 @@ Variant = Literal["PA", "PA-I", "PA-II"]
 VARIANTS: tuple[Variant, ...] = ("PA", "PA-I", "PA-II")
 NEAREST = 1e-12
 
-# What became of an example; also its place in an array of counts.
+# Outcomes of an example; also positions in an array of counts.
 PASSIVE, UPDATED, ZERO, REJECTED = 0, 1, 2, 3
 N_OUTCOMES = 4
 
@@ -49,7 +49,7 @@ def step_length(loss: float, norm2: float, C: float, variant: int) -> float:
 
 
 def step_size(loss: float, norm2: float, C: float, variant: int) -> tuple[float, int]:
-    """Return tau and what became of the example; tau is 0 for all outcomes but `UPDATED`.
+    """Return tau and the outcome of the example; tau is 0 for all outcomes but `UPDATED`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def step_size(loss: float, norm2: float, C: float, variant: int) -> tuple[float,
     norm2 : float
         The squared length, ||x||^2.
     C : float
-        Aggressiveness; for an example of weight a it is a C. PA has no use for it.
+        Aggressiveness; for an example of weight a it is a C. Not used by PA.
     variant : int
         Place in `VARIANTS`.
 
@@ -81,7 +81,7 @@ def step_size(loss: float, norm2: float, C: float, variant: int) -> tuple[float,
 
 
 def variant_number(variant: str, owner: str) -> int:
-    """Return a variant's place in `VARIANTS`, or say what may be asked for."""
+    """Return a variant's position in `VARIANTS`; raise ParameterError if it is none."""
     if variant not in VARIANTS:
         raise ParameterError.of("variant", owner, "'PA', 'PA-I' or 'PA-II'", variant)
     return VARIANTS.index(variant)
@@ -111,7 +111,7 @@ class PassiveAggressiveWeights:
     w : ndarray of float64
         The weights.
     t : int
-        Number of examples seen, those that changed nothing too.
+        Number of examples, including those that changed nothing.
     counts : ndarray of int64
         How many of them were passive, updates, too near and rejected.
 
@@ -135,7 +135,7 @@ class PassiveAggressiveWeights:
         self.counts: NDArray[np.int64] = np.zeros(N_OUTCOMES, dtype=np.int64)
 
     def step(self, x: ArrayLike, rho: float = 1.0, weight: float = 1.0) -> float:
-        """Learn that w.x should be at least rho; return the step that was taken."""
+        """Update the weights so that w.x is nearer to at least rho; return the step tau."""
         vector = np.asarray(x, dtype=np.float64)
         if vector.shape != self.w.shape:
             raise DataError(f"An example must have {len(self.w)} numbers. Got {vector.shape}.")

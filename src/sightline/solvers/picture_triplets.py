@@ -1,13 +1,13 @@
-"""Triplets whose query is a picture: of two others, the first should be found more alike.
+"""Triplets whose query is a picture: of two others, the first should be more similar to it.
 
-What says so are classes or tags of pictures, or judgements. The paper takes, for each query, all
-relevant pictures and a sample of the others (Wan et al., 2015, section 5.1); that is law="pairs":
-every pair of a query and a relevant picture comes as often as any other, give or take one, each
-time with an other picture drawn anew. law="queries" draws queries alike, so that pictures of large
-classes do not rule.
+The order comes from classes or tags of pictures, or from judgements. The paper takes, for each
+query, all relevant pictures and a sample of the others (Wan et al., 2015, section 5.1); that is
+law="pairs": every pair of a query and a relevant picture comes as often as any other, give or take
+one, each time with a newly drawn other picture. law="queries" draws queries uniformly, so that
+pictures of large classes do not dominate.
 
-A triplet of which two pictures are equal teaches nothing; it is left out and counted. Of judgements
-that contradict each other the last one wins; those before it are counted.
+A triplet of which two pictures are equal carries no information; it is left out and counted. Of
+judgements that contradict each other the last one wins; those before it are counted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PictureTriplets:
     n_equal : int
         Triplets left out since two of their pictures are equal.
     n_contradicted : int
-        Judgements left out since a later one says something else.
+        Judgements left out since a later one contradicts them.
     n_dropped : int
         Queries never drawn, for want of a relevant or an other picture.
 
@@ -91,9 +91,9 @@ class PictureTriplets:
             (q, a, b) if copies is None else tuple(np.asarray(copies)[v] for v in (q, a, b))
         )
         x, p, o = of_content
-        kept = (p != o) & (x != p) & (x != o)
-        n_equal = int(len(q) - np.count_nonzero(kept))
-        parts = q[kept], a[kept], b[kept], signs[kept].astype(np.int8)
+        distinct = (p != o) & (x != p) & (x != o)
+        n_equal = int(len(q) - np.count_nonzero(distinct))
+        parts = q[distinct], a[distinct], b[distinct], signs[distinct].astype(np.int8)
         return cls(*parts, n_equal, n_contradicted, n_dropped)
 
     def lists(self) -> tuple[Ints, Ints, Ints]:
@@ -144,25 +144,25 @@ def of_classes(
     (100, [(0, 2), (1, 3), (2, 0), (3, 1)])
     """
     labels = np.unique(np.asarray(classes), return_inverse=True)[1].reshape(-1)
-    asked, pool = _chosen(queries, len(labels)), _chosen(pictures, len(labels))
+    query_ids, pool = _chosen(queries, len(labels)), _chosen(pictures, len(labels))
     order = pool[np.argsort(labels[pool], kind="stable")]
     sizes = np.bincount(labels[pool], minlength=labels.max(initial=0) + 1)
     start = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    own = np.full(len(labels), -1, dtype=np.int64)
-    own[order] = np.arange(len(order))
-    c = labels[asked]
+    position_in_order = np.full(len(labels), -1, dtype=np.int64)
+    position_in_order[order] = np.arange(len(order))
+    c = labels[query_ids]
     n_other = len(pool) - sizes[c]
 
     def relevant(which: Ints, k: Ints) -> Ints:
         place = start[c[which]] + k
-        self_place = own[asked[which]]
+        self_place = position_in_order[query_ids[which]]
         return np.asarray(order[place + ((self_place >= 0) & (place >= self_place))])
 
     def other(which: Ints, k: Ints) -> Ints:
         return np.asarray(order[k + np.where(k >= start[c[which]], sizes[c[which]], 0)])
 
-    n_relevant = sizes[c] - (own[asked] >= 0)
-    return _drawn(asked, n_relevant, n_other, relevant, other, n, law, copies, random_state)
+    n_relevant = sizes[c] - (position_in_order[query_ids] >= 0)
+    return _drawn(query_ids, n_relevant, n_other, relevant, other, n, law, copies, random_state)
 
 
 def of_tags(
@@ -208,21 +208,21 @@ def of_tags(
     if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < 1:
         raise ParameterError.of("least", "of_tags", "a whole number of at least 1", least)
     table = csr_matrix(tags).astype(bool).astype(np.int32)
-    asked, pool = _chosen(queries, table.shape[0]), _chosen(pictures, table.shape[0])
+    query_ids, pool = _chosen(queries, table.shape[0]), _chosen(pictures, table.shape[0])
     across = table[pool].T.tocsr()
 
     def shared(which: Ints) -> NDArray[np.int32]:
-        found = np.asarray((table[asked[which]] @ across).toarray())
-        # A query is no picture to rank for itself.
-        found[pool[None, :] == asked[which][:, None]] = -1
-        return found
+        n_shared = np.asarray((table[query_ids[which]] @ across).toarray())
+        # A query is not ranked for itself.
+        n_shared[pool[None, :] == query_ids[which][:, None]] = -1
+        return n_shared
 
-    n_relevant, n_other = np.zeros((2, len(asked)), dtype=np.int64)
-    for begin in range(0, len(asked), _BLOCK):
-        which = np.arange(begin, min(begin + _BLOCK, len(asked)))
-        found = shared(which)
-        n_relevant[which] = np.count_nonzero(found >= least, axis=1)
-        n_other[which] = np.count_nonzero(found == 0, axis=1)
+    n_relevant, n_other = np.zeros((2, len(query_ids)), dtype=np.int64)
+    for begin in range(0, len(query_ids), _BLOCK):
+        which = np.arange(begin, min(begin + _BLOCK, len(query_ids)))
+        n_shared = shared(which)
+        n_relevant[which] = np.count_nonzero(n_shared >= least, axis=1)
+        n_other[which] = np.count_nonzero(n_shared == 0, axis=1)
 
     def picker(
         fits: Callable[[NDArray[np.int32]], NDArray[np.bool_]],
@@ -239,7 +239,7 @@ def of_tags(
         return pick
 
     relevant, other = picker(lambda row: row >= least), picker(lambda row: row == 0)
-    return _drawn(asked, n_relevant, n_other, relevant, other, n, law, copies, random_state)
+    return _drawn(query_ids, n_relevant, n_other, relevant, other, n, law, copies, random_state)
 
 
 def of_judgements(
@@ -303,7 +303,7 @@ def of_judgements(
 
 
 def _drawn(
-    asked: Ints,
+    query_ids: Ints,
     n_relevant: Ints,
     n_other: Ints,
     relevant: Callable[[Ints, Ints], Ints],
@@ -319,8 +319,8 @@ def _drawn(
     usable = np.flatnonzero((n_relevant > 0) & (n_other > 0))
     if not len(usable):
         raise DataError(
-            f"None of the {len(asked)} queries has both a picture that is relevant and one that is "
-            "not, so there is nothing to learn. Give more pictures."
+            f"None of the {len(query_ids)} queries has both a picture that is relevant and one "
+            "that is not, so there is nothing to learn. Give more pictures."
         )
     ends = np.cumsum(n_relevant[usable])
     total = int(ends[-1])
@@ -336,11 +336,11 @@ def _drawn(
         k = random.integers(n_relevant[which])
     away = other(which, random.integers(n_other[which]))
     return PictureTriplets.of(
-        asked[which],
+        query_ids[which],
         relevant(which, k),
         away,
         copies=copies,
-        n_dropped=len(asked) - len(usable),
+        n_dropped=len(query_ids) - len(usable),
     )
 
 
@@ -355,7 +355,7 @@ def _spread_out(total: int, n: int, random: np.random.Generator) -> Ints:
 
 
 def _last_ones(query: Ints, picture: Ints, grades: NDArray[np.float64]) -> tuple[Ints, int]:
-    """Return where the last judgement of each pair is, and how many before them say otherwise."""
+    """Return where the last judgement of each pair is, and how many earlier ones contradict it."""
     keys = query * (int(picture.max(initial=0)) + 1) + picture
     _, backwards, where = np.unique(keys[::-1], return_index=True, return_inverse=True)
     last = len(keys) - 1 - backwards
@@ -366,19 +366,19 @@ def _last_ones(query: Ints, picture: Ints, grades: NDArray[np.float64]) -> tuple
 def _chosen(positions: Any, n: int) -> Ints:
     if positions is None:
         return np.arange(n)
-    found = _positions(positions)
-    if len(found) and not found.max() < n:
-        raise DataError(f"There are {n} pictures. Got position {found.max()}.")
-    return np.unique(found)
+    chosen = _positions(positions)
+    if len(chosen) and not chosen.max() < n:
+        raise DataError(f"There are {n} pictures. Got position {chosen.max()}.")
+    return np.unique(chosen)
 
 
 def _positions(values: Any) -> Ints:
-    found = np.asarray(values)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise DataError(f"Pictures must be whole numbers in one row. Got {found.dtype}.")
-    if found.size and found.min() < 0:
-        raise DataError(f"A picture's position must not be negative. Got {found.min()}.")
-    return found.astype(np.int64)
+    positions = np.asarray(values)
+    if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "iu"):
+        raise DataError(f"Pictures must be whole numbers in one row. Got {positions.dtype}.")
+    if positions.size and positions.min() < 0:
+        raise DataError(f"A picture's position must not be negative. Got {positions.min()}.")
+    return positions.astype(np.int64)
 
 
 def _whole(n: Any) -> int:

@@ -1,18 +1,19 @@
-"""How far people look down a list, estimated from clicks alone.
+"""Position bias, estimated from clicks alone.
 
 Where one picture was shown for one query at several ranks, its clicks there differ by the ranks
-alone: it fits as well at each. Rank changes of this kind come by themselves, as pictures are added
-and rankings change (Agarwal, Zaitsev, Wang, Li, Najork and Joachims, "Estimating position bias
-without intrusive interventions", 2019), or by design, where two pictures of a list change places.
+alone: its relevance is the same at each. Rank changes of this kind occur naturally, as pictures are
+added and rankings change (Agarwal, Zaitsev, Wang, Li, Najork and Joachims, "Estimating position
+bias without intrusive interventions", 2019), or by design, where two pictures of a list change
+places.
 
 With prop(k) = (1 / k)^eta, a picture shown n_k times at rank k has clicks in proportion to
 n_k prop(k). Given how many it has in all, eta is where the clicks' mean log rank is as expected:
 
     sum_s sum_k c_sk log k  =  sum_s C_s (sum_k n_sk prop(k) log k) / (sum_k n_sk prop(k))
 
-over all (query, picture) s, with C_s = sum_k c_sk. How well each fits has dropped out. The left
-side has exactly this mean under the position-based model, and the right side falls as eta grows, so
-there is one solution, found by halving.
+over all (query, picture) s, with C_s = sum_k c_sk. The relevance has cancelled. The left side has
+exactly this mean under the position-based model, and the right side falls as eta grows, so there is
+one solution, found by bisection.
 
 Departure: the paper compares each two ranks and fits a free number for each rank, which takes far
 more clicks than one number for all.
@@ -36,7 +37,7 @@ How = Literal["swaps", "rank changes", "assumed", "given"]
 # Between no bias at all and one that hides all but the first picture.
 LOWEST, HIGHEST = 0.0, 3.0
 USUAL = 1.0
-# An estimate less certain than this is worse than what is usual.
+# An estimate with a larger standard error is worse than the usual value.
 LARGEST_ERROR = 0.25
 # Orders of a query that are compared with each other; the most frequent ones.
 _MOST_ORDERS = 40
@@ -53,12 +54,12 @@ class PositionBias:
     eta : float
         The estimate.
     how : {"swaps", "rank changes", "assumed", "given"}
-        What it rests on: "swaps" of two pictures, other "rank changes", or nothing ("assumed",
+        The evidence: "swaps" of two pictures, other "rank changes", or nothing ("assumed",
         "given").
     error : float
-        Its standard error; infinite where it rests on nothing.
+        Its standard error; infinite without evidence.
     clicks : int
-        How many clicks it rests on.
+        Number of clicks it was estimated from.
     """
 
     eta: float
@@ -68,7 +69,7 @@ class PositionBias:
 
 
 class _Cells(NamedTuple):
-    """How often each of some things was shown and clicked at each rank it had."""
+    """How often each item was shown and clicked at each of its ranks."""
 
     which: Ints
     rank: Ints
@@ -77,7 +78,7 @@ class _Cells(NamedTuple):
 
 
 def estimate_bias(rows: Shown) -> PositionBias:
-    """Return the position bias, by swaps if they tell enough, else by any rank changes.
+    """Return the position bias, by swaps if these suffice, else by any rank changes.
 
     Examples
     --------
@@ -90,19 +91,19 @@ def estimate_bias(rows: Shown) -> PositionBias:
     >>> estimate_bias(shown(first)).how
     'assumed'
     """
-    for found in (by_swaps(rows), by_rank_changes(rows)):
-        if found.error <= LARGEST_ERROR:
-            return found
+    for bias in (by_swaps(rows), by_rank_changes(rows)):
+        if bias.error <= LARGEST_ERROR:
+            return bias
     return PositionBias(USUAL, "assumed")
 
 
 def by_rank_changes(rows: Shown) -> PositionBias:
-    """Return what all rank changes say, however uncertain."""
+    """Return the estimate by all rank changes, however uncertain."""
     return _solve(_changed(rows), "rank changes")
 
 
 def by_swaps(rows: Shown) -> PositionBias:
-    """Return what lists say that differ in two pictures having changed places alone."""
+    """Return the estimate by lists that differ by a swap of two pictures alone."""
     return _solve(_swapped(rows), "swaps")
 
 
@@ -110,12 +111,12 @@ def _solve(cells: _Cells, how: How) -> PositionBias:
     n = int(cells.which.max(initial=-1)) + 1
     total = np.bincount(cells.which, cells.clicks, minlength=n).astype(np.float64)
     x = np.log(cells.rank.astype(np.float64))
-    got = float(cells.clicks @ x)
+    observed = float(cells.clicks @ x)
     low, high = LOWEST, HIGHEST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         expected, _ = _moments(cells, x, total, middle)
-        low, high = (middle, high) if expected > got else (low, middle)
+        low, high = (middle, high) if expected > observed else (low, middle)
     _, spread = _moments(cells, x, total, high)
     error = 1 / math.sqrt(spread) if spread > 0 else math.inf
     return PositionBias(round(high, 6), how, error, int(total.sum()))
@@ -142,26 +143,26 @@ def _changed(rows: Shown) -> _Cells:
     item = item.reshape(-1)
     n = int(item.max(initial=-1)) + 1
     moved = np.bincount(item, minlength=n) > 1
-    told = moved & (np.bincount(item, clicks, minlength=n) > 0)
-    kept = told[item]
-    _, numbered = np.unique(item[kept], return_inverse=True)
-    return _Cells(numbered.reshape(-1), cells[kept, 2], times[kept], clicks[kept])
+    informative = moved & (np.bincount(item, clicks, minlength=n) > 0)
+    usable = informative[item]
+    _, numbered = np.unique(item[usable], return_inverse=True)
+    return _Cells(numbered.reshape(-1), cells[usable, 2], times[usable], clicks[usable])
 
 
 def _swapped(rows: Shown) -> _Cells:
     """Return the cells of pictures that changed places with one other, all else being equal.
 
-    An order may be one swap away from several others; what became of its pictures counts once.
+    An order may be one swap away from several others; its counts are used once.
     """
     parts: list[tuple[int, ...]] = []
     n = 0
     for ranks, orders in _orders(rows):
         cells: dict[int, dict[int, list[int]]] = defaultdict(dict)
         for order, place in sorted(_in_swaps(orders)):
-            seen, picture = orders[order], order[place]
+            counts, picture = orders[order], order[place]
             cell = cells[picture].setdefault(ranks[place], [0, 0])
-            cell[0] += seen.times
-            cell[1] += seen.clicks[picture]
+            cell[0] += counts.times
+            cell[1] += counts.clicks[picture]
         for at in cells.values():
             parts.extend((n, rank, *at[rank]) for rank in sorted(at))
             n += 1
@@ -169,36 +170,36 @@ def _swapped(rows: Shown) -> _Cells:
     return _Cells(table[0], table[1], table[2].astype(np.float64), table[3].astype(np.float64))
 
 
-def _in_swaps(orders: dict[_Order, _Seen]) -> set[tuple[_Order, int]]:
+def _in_swaps(orders: dict[_Order, _OrderCounts]) -> set[tuple[_Order, int]]:
     """Return the orders that differ from another one by a swap, with the places that differ."""
     often = sorted(orders, key=lambda o: (-orders[o].times, o))[:_MOST_ORDERS]
-    found: set[tuple[_Order, int]] = set()
+    swaps: set[tuple[_Order, int]] = set()
     for one, other in combinations(often, 2):
         moved = [i for i, p in enumerate(one) if p != other[i]]
         # The same pictures in all, so that two places that differ are a swap.
         if len(moved) == 2:
-            found.update((order, i) for order in (one, other) for i in moved)
-    return found
+            swaps.update((order, i) for order in (one, other) for i in moved)
+    return swaps
 
 
 @dataclass(slots=True)
-class _Seen:
+class _OrderCounts:
     """How often an order of pictures was shown, and how often each of them was clicked."""
 
     times: int = 0
     clicks: Counter[int] = field(default_factory=Counter)
 
 
-def _orders(rows: Shown) -> Iterator[tuple[tuple[int, ...], dict[_Order, _Seen]]]:
+def _orders(rows: Shown) -> Iterator[tuple[tuple[int, ...], dict[_Order, _OrderCounts]]]:
     """Yield the orders in which the same pictures were shown for the same query, at which ranks."""
-    groups: dict[tuple[int, _Order, _Order], dict[_Order, _Seen]] = defaultdict(dict)
+    groups: dict[tuple[int, _Order, _Order], dict[_Order, _OrderCounts]] = defaultdict(dict)
     ends = np.searchsorted(rows.list, np.arange(rows.n_lists + 1))
     for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         order = tuple(rows.picture[begin:end].tolist())
         ranks = tuple(rows.rank[begin:end].tolist())
         query = int(rows.query[begin])
-        seen = groups[query, ranks, tuple(sorted(order))].setdefault(order, _Seen())
-        seen.times += 1
-        seen.clicks.update(rows.picture[begin:end][rows.clicked[begin:end]].tolist())
+        counts = groups[query, ranks, tuple(sorted(order))].setdefault(order, _OrderCounts())
+        counts.times += 1
+        counts.clicks.update(rows.picture[begin:end][rows.clicked[begin:end]].tolist())
     for (_, ranks, _), orders in groups.items():
         yield ranks, orders

@@ -16,7 +16,7 @@ _SMALL = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMatrix:
-    """Rows that are mostly zero; columns below 65,536 are kept in two bytes, to read half as much.
+    """Rows that are mostly zero; columns below 65,536 take two bytes, to read half as much.
 
     Row i has `values` in the columns `indices` between start[i] and start[i + 1], ascending.
     """

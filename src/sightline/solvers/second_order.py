@@ -1,4 +1,4 @@
-"""Second-order steps: weights that know how sure they are of each direction.
+"""Second-order steps: weights with an estimate of their uncertainty in each direction.
 
 Weights are a Gaussian with mean w and covariance S. Of a difference vector x only its margin
 m = w.x and its variance v = x'Sx count. A step finds alpha and beta for
@@ -16,8 +16,8 @@ confidence-weighted learning", 2012), with z = Phi^-1(eta) and l = max(0, z sqrt
 
     SCW-I   min  KL + C l        SCW-II   min  KL + C l^2
 
-`step_sizes` is plain Python that numba compiles too, as is `pa_step.step_size`, and what becomes of
-an example is counted in the same way.
+`step_sizes` is plain Python that numba compiles too, as is `pa_step.step_size`, and outcomes of
+examples are counted in the same way.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ AROW, SCW_I, SCW_II = 0, 1, 2
 def step_sizes(
     margin: float, variance: float, C: float, z: float, rule: int
 ) -> tuple[float, float, int]:
-    """Return alpha, beta and what became of the example; both are 0 unless it is `UPDATED`.
+    """Return alpha, beta and the outcome of the example; both are 0 unless it is `UPDATED`.
 
     Parameters
     ----------
     margin, variance : float
-        W.x and x'Sx.
+        w.x and x'Sx.
     C : float
-        Aggressiveness; for AROW r, which works against it.
+        Aggressiveness; for AROW r, which has the opposite effect.
     z : float
-        How many deviations the margin should be above 0; AROW has no use for it.
+        How many deviations the margin should be above 0; not used by AROW.
     rule : int
         `AROW`, `SCW_I` or `SCW_II`.
 
@@ -84,7 +84,7 @@ def step_sizes(
 
 
 def deviations(eta: float, owner: str) -> float:
-    """Return Phi^-1(eta): by how many deviations a margin is above 0 that is so likely right.
+    """Return Phi^-1(eta): the deviations above 0 of a margin with this probability of order.
 
     >>> round(deviations(0.975, "SCW"), 2)
     1.96

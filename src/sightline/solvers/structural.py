@@ -6,20 +6,20 @@ With margin rescaling and one slack for all examples, a model's parameters w are
     penalty(w) + xi      so that for every batch b of wrong answers, one for each example,
                          mean delta F_w(b) >= mean Delta(b) - xi
 
-There are too many batches to list. The method keeps a few of them, and in turn solves for these and
-adds the batch that is violated most, until that one is violated by no more than xi + eps.
+There are too many batches to enumerate. The method keeps a few of them, and alternately solves for
+these and adds the most violated batch, until that one is violated by no more than xi + eps.
 
-What a model must have is `Structured`: a separation oracle (`separate`) and an inner solver
-(`solve`). The batch that the oracle returns is the worst of all there are, so its violation gives
-the true objective penalty(w) + max(0, violation), which bounds the training loss from above.
+A model implements `Structured`: a separation oracle (`separate`) and an inner solver (`solve`). The
+batch that the oracle returns is the worst of all there are, so its violation gives the true
+objective penalty(w) + max(0, violation), which bounds the training loss from above.
 
 Departures: the parameters with the best true objective are kept, since the inner problem need not
-be convex and may be solved roughly. Few batches say little far away from where they were made, so
-that the first solutions are often worse than the start: where one is no better than the best so
-far, points on the way to it are tried, and their batches kept too (after Franc and Sonnenburg,
-"Optimized cutting plane algorithm for large-scale risk minimization", 2009). Training also ends
-when the objective has not become better for some rounds, and of very many batches the least
-violated is let go.
+be convex and may be solved roughly. Few batches approximate the objective badly far from where they
+were made, so that the first solutions are often worse than the start: where one is no better than
+the best so far, points on the way to it are tried, and their batches kept too (after Franc and
+Sonnenburg, "Optimized cutting plane algorithm for large-scale risk minimization", 2009). Training
+also ends when the objective has not improved for some rounds, and of very many batches the least
+violated is dropped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Stop = Literal["converged", "stalled", "max_rounds"]
 STOPS: tuple[Stop, ...] = get_args(Stop)
 _SILENT = NoProgress()
 _BETTER = 1e-4
-# How far on the way to a solution that is no better other points are tried.
+# Points on the way to a solution that are tried where that is no better.
 _SHARES = (0.5, 0.2, 0.05)
 
 
@@ -69,13 +69,13 @@ class Structured(Protocol[Batch]):
         ...
 
     def blend(self, share: float) -> None:
-        """Go from the parameters kept last a share of the way to those that `solve` ended with."""
+        """Move from the parameters kept last a share of the way to those of `solve`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRound:
-    """One round: what was reached on the batches there were, and what the oracle then found.
+    """One round: the solution on the current batches, and the oracle's worst batch at it.
 
     `xi` is the slack on the batches solved for, `violation` that of the worst batch of all, and
     `objective` the true one. A `share` below 1 is a point on the way to what was solved for.
@@ -122,13 +122,13 @@ def cutting_planes(
     progress: Progress = _SILENT,
     on_round: Callable[[TrainingRound], None] | None = None,
 ) -> Outcome:
-    """Train a model; it ends with the best parameters that were looked at.
+    """Train a model; it ends with the best parameters that were evaluated.
 
     Parameters
     ----------
     model : Structured
-        Holds the start. The first batch is made there, never an empty set solved, which would
-        minimise the penalty alone.
+        Holds the start, where the first batch is made: solving for no batch would minimise the
+        penalty alone.
     eps : float, default=0.01
         By how much the worst batch of all may be violated more than the ones solved for.
     max_rounds, patience : int
@@ -150,11 +150,11 @@ def cutting_planes(
     while stop is None:
         model.solve(batches)
         xi = max(0.0, max(model.violations(batches)))
-        last = _look(model, batches, len(rounds), xi, 1.0, max_batches)
+        last = _evaluated(model, batches, len(rounds), xi, 1.0, max_batches)
         rounds.append(last)
         for share in _SHARES if last.objective >= best.objective else ():
             model.blend(share)
-            last = _look(model, batches, len(rounds) - 1, xi, share, max_batches)
+            last = _evaluated(model, batches, len(rounds) - 1, xi, share, max_batches)
             if last.objective < best.objective:
                 break
         if last.objective < best.objective:
@@ -172,7 +172,7 @@ def cutting_planes(
     return Outcome(tuple(rounds), best, stop)
 
 
-def _look(
+def _evaluated(
     model: Structured[Batch],
     batches: list[Batch],
     number: int,
@@ -180,13 +180,13 @@ def _look(
     share: float,
     max_batches: int,
 ) -> TrainingRound:
-    """Ask the oracle at the present parameters, and keep its batch."""
+    """Call the oracle at the present parameters, and add its batch."""
     n = len(batches)
-    found = model.separate()
-    (violation,) = model.violations([found])
-    looked = TrainingRound(number, n, model.penalty(), xi, violation, share)
-    _keep(model, batches, found, max_batches)
-    return looked
+    worst = model.separate()
+    (violation,) = model.violations([worst])
+    evaluated = TrainingRound(number, n, model.penalty(), xi, violation, share)
+    _keep(model, batches, worst, max_batches)
+    return evaluated
 
 
 def _stop(
@@ -202,16 +202,16 @@ def _stop(
     return None
 
 
-def _keep(model: Structured[Batch], batches: list[Batch], found: Batch, max_batches: int) -> None:
-    """Add a batch; let the least violated go where there are too many."""
+def _keep(model: Structured[Batch], batches: list[Batch], batch: Batch, max_batches: int) -> None:
+    """Add a batch; drop the least violated one where there are too many."""
     if len(batches) >= max_batches:
         violations = list(model.violations(batches))
         del batches[violations.index(min(violations))]
-    batches.append(found)
+    batches.append(batch)
 
 
 def course_summary(arrays: Mapping[str, Any]) -> str:
-    """Say how a training by lists went, from the arrays that were kept; "" for other rankers.
+    """Summarise a training by lists, from the saved arrays; "" for other rankers.
 
     >>> import numpy as np
     >>> course = np.array([[0.1, 0.9, 1.0], [0.2, 0.4, 0.6]])

@@ -1,7 +1,7 @@
-"""What to learn: queries over a matrix of pictures, made from whatever says what is relevant.
+"""Training targets: queries over a matrix of pictures, from tags or judgements.
 
 Three forms are understood: a table of pictures and words (each word, or each set of words that a
-caption holds, is a query), judgements one a row with a query each, and queries made elsewhere.
+caption holds, is a query), judgements of one row each for a query, and a `QuerySet`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Terms = tuple[int, ...]
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
-class Known(NamedTuple):
-    """The words a learner knows: how much each counts in a query, and their names if they have any.
+class QueryWords(NamedTuple):
+    """The vocabulary of a learner: the idf of each word in a query, and its name if it has one.
 
     The product of a word's idf and its weight in a query, made a unit vector, is the query vector.
     """
@@ -44,8 +44,8 @@ class Targets:
         Their words, weights and relevant pictures.
     n_pictures : int
         Rows of the matrix.
-    known : Known
-        The words there are.
+    vocabulary : QueryWords
+        The vocabulary.
     other_start, other : ndarray of int64
         The pictures judged not relevant to query i are `other[other_start[i] : other_start[i +
         1]]`. Both are empty where every picture that is not relevant counts as such.
@@ -56,15 +56,15 @@ class Targets:
 
     queries: QuerySet
     n_pictures: int
-    known: Known
+    vocabulary: QueryWords
     other_start: Ints = field(default_factory=lambda: _NONE)
     other: Ints = field(default_factory=lambda: _NONE)
     graded: Graded | None = None
 
     @property
     def n_words(self) -> int:
-        """What a query's words are below."""
-        return len(self.known.idf)
+        """The size of the vocabulary."""
+        return len(self.vocabulary.idf)
 
     @property
     def n_negative(self) -> Ints:
@@ -82,7 +82,7 @@ class Targets:
 
 
 def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None) -> Targets:
-    """Return targets of queries made elsewhere; their words count as the queries say."""
+    """Return targets of given queries, with the weights of words that these have."""
     least = max(int(queries.term.max(initial=-1)) + 1, 1)
     n = least if n_words is None else n_words
     if n < least:
@@ -96,16 +96,16 @@ def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None)
     falls = np.flatnonzero(np.diff(queries.term) <= 0) + 1
     if not np.isin(falls, queries.start).all():
         raise DataError("The words of a query must be in ascending order, each of them once.")
-    return Targets(queries, n_pictures, Known(np.ones(n)))
+    return Targets(queries, n_pictures, QueryWords(np.ones(n)))
 
 
 def from_indicator(
-    y: Any, n_pictures: int, max_len: int = 1, known: Known | None = None
+    y: Any, n_pictures: int, max_len: int = 1, vocabulary: QueryWords | None = None
 ) -> Targets:
     """Return targets of a table with a row a picture and a column a word, 1 where it fits.
 
     Every set of at most `max_len` words that a picture has is a query, and all pictures that have
-    them are relevant to it. Its words are weighted by their idf in this table, or as is `known`.
+    them are relevant to it. Its words are weighted by their idf in this table or in `vocabulary`.
 
     >>> t = from_indicator([[1, 1], [0, 1], [0, 0]], 3, max_len=2)
     >>> t.queries.term.tolist(), t.queries.fit.tolist()
@@ -118,22 +118,22 @@ def from_indicator(
         )
     if not len(word):
         raise DataError("No picture has a word: y must hold a 1 somewhere.")
-    if known is None:
-        known = Known(idf(np.bincount(word, minlength=shape[1]), n_pictures))
-    if len(known.idf) != shape[1]:
-        raise DataError(f"y must have {len(known.idf)} columns, a word each. Got {shape[1]}.")
+    if vocabulary is None:
+        vocabulary = QueryWords(idf(np.bincount(word, minlength=shape[1]), n_pictures))
+    if len(vocabulary.idf) != shape[1]:
+        raise DataError(f"y must have {len(vocabulary.idf)} columns, a word each. Got {shape[1]}.")
     if max_len == 1:
-        asked = _single_words(picture, word)
+        query_words = _single_words(picture, word)
     else:
-        asked = _word_sets(picture, word, n_pictures, max_len)
-    return Targets(query_set(asked, known.idf), n_pictures, known)
+        query_words = _word_sets(picture, word, n_pictures, max_len)
+    return Targets(query_set(query_words, vocabulary.idf), n_pictures, vocabulary)
 
 
 def from_judgements(
     y: Any,
     qid: Any,
     n_pictures: int,
-    known: Known | None = None,
+    vocabulary: QueryWords | None = None,
     strict: bool = False,
     grades: Grading = "binary",
     unit: float | None = None,
@@ -148,10 +148,10 @@ def from_judgements(
         The query of each row: a number, which is then a word of its own, or a string of words.
     n_pictures : int
         How many rows there should be.
-    known : Known, optional
-        The words there are; all that are asked for, with equal weights, by default.
+    vocabulary : QueryWords, optional
+        The vocabulary; the words of all queries, with equal weights, by default.
     strict : bool, default=False
-        Whether a query with other words is an error; else they count for nothing.
+        Whether a query with other words is an error; else these are ignored.
     grades : {"binary", "linear", "exponential"}, default="binary"
         "binary" asks whether a row is relevant; "linear" and "exponential" also compare relevant
         rows of different grades (`solvers.graded`).
@@ -161,7 +161,7 @@ def from_judgements(
     Examples
     --------
     >>> t = from_judgements([1, 0, 1, 0], ["sea", "sea", "red sea", "red sea"], 4)
-    >>> t.known.words, t.queries.term.tolist(), t.queries.fit.tolist(), t.other.tolist()
+    >>> t.vocabulary.words, t.queries.term.tolist(), t.queries.fit.tolist(), t.other.tolist()
     (('red', 'sea'), [0, 1, 1], [2, 0], [3, 1])
     """
     judged, names = _grades(y), _names(qid)
@@ -170,15 +170,15 @@ def from_judgements(
         raise DataError(f"X, y and qid must be of one length. Got {lengths}.")
     unique, which = np.unique(names, return_inverse=True)
     if names.dtype.kind == "U":
-        terms, known = _worded(unique, known, strict)
+        terms, vocabulary = _worded(unique, vocabulary, strict)
     else:
-        terms, known = _numbered(unique, known, strict)
+        terms, vocabulary = _numbered(unique, vocabulary, strict)
     fits = judged > 0
     relevant = _grouped(which[fits], np.flatnonzero(fits), len(unique))
     start, other = _flat(_grouped(which[~fits], np.flatnonzero(~fits), len(unique)))
-    queries = query_set(zip(terms, relevant, strict=True), known.idf)
+    queries = query_set(zip(terms, relevant, strict=True), vocabulary.idf)
     pairs = None if grades == "binary" else graded(judged, which, len(unique), grades, unit)
-    return Targets(queries, n_pictures, known, start, other, pairs)
+    return Targets(queries, n_pictures, vocabulary, start, other, pairs)
 
 
 def query_set(queries: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubles) -> QuerySet:
@@ -202,7 +202,7 @@ def query_set(queries: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubl
 
 
 def _counted(kept: NDArray[np.bool_]) -> Ints:
-    """Return how many are kept before each place, and after the last."""
+    """Return how many are kept before each position, and after the last."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
 
 
@@ -268,35 +268,37 @@ def _names(qid: Any) -> NDArray[Any]:
     return names
 
 
-def _numbered(unique: NDArray[Any], known: Known | None, refuse: bool) -> tuple[list[Terms], Known]:
-    """Return queries that are a word each, and the words there are."""
+def _numbered(
+    unique: NDArray[Any], vocabulary: QueryWords | None, strict: bool
+) -> tuple[list[Terms], QueryWords]:
+    """Return queries that are a word each, and the vocabulary."""
     numbers: list[int] = unique.tolist()
     if min(numbers, default=0) < 0:
         raise DataError(f"A qid that is a number must not be negative. Got {min(numbers)}.")
-    if known is None:
-        known = Known(np.ones(max(numbers, default=-1) + 1))
-    n = len(known.idf)
-    _check_known([q for q in numbers if q >= n], refuse)
-    return [(q,) if q < n else () for q in numbers], known
+    if vocabulary is None:
+        vocabulary = QueryWords(np.ones(max(numbers, default=-1) + 1))
+    n = len(vocabulary.idf)
+    _check_words([q for q in numbers if q >= n], strict)
+    return [(q,) if q < n else () for q in numbers], vocabulary
 
 
-def _worded(unique: NDArray[Any], known: Known | None, refuse: bool) -> tuple[list[Terms], Known]:
-    """Return queries of words as positions, and the words there are."""
+def _worded(
+    unique: NDArray[Any], vocabulary: QueryWords | None, strict: bool
+) -> tuple[list[Terms], QueryWords]:
+    """Return queries of words as positions, and the vocabulary."""
     split = [str(q).split() for q in unique]
-    asked = sorted({word for words in split for word in words})
-    if known is None:
-        known = Known(np.ones(len(asked)), tuple(asked))
-    if known.words is None:
-        raise DataError(
-            "qid must be numbers, as in the first fit: this learner's words have no names."
-        )
-    place = {word: i for i, word in enumerate(known.words)}
-    _check_known([word for word in asked if word not in place], refuse)
-    return [tuple(place[w] for w in words if w in place) for words in split], known
+    names = sorted({word for words in split for word in words})
+    if vocabulary is None:
+        vocabulary = QueryWords(np.ones(len(names)), tuple(names))
+    if vocabulary.words is None:
+        raise DataError("qid must be numbers, as in the first fit, where words had no names.")
+    position = {word: i for i, word in enumerate(vocabulary.words)}
+    _check_words([word for word in names if word not in position], strict)
+    return [tuple(position[w] for w in words if w in position) for words in split], vocabulary
 
 
-def _check_known(unknown: Sequence[object], refuse: bool) -> None:
-    if refuse and unknown:
+def _check_words(unknown: Sequence[object], strict: bool) -> None:
+    if strict and unknown:
         raise DataError(
             f"{unknown[0]!r} is none of the words of the first fit ({len(unknown)} such in all). "
             "Fit again to learn new words."

@@ -1,15 +1,15 @@
 """Triplets of a query, a picture that fits it and one that does not, drawn at random.
 
-The paper does not say by which law (Grangier and Bengio, 2008, section III-C). Here a query is
-drawn, then one of its relevant pictures, then an other picture, all alike and with replacement;
-or, for sampling="triplet", every triplet alike, which is a query drawn by n+ n-. Where there are
-grades (`solvers.graded`), a picture above the query's lowest grade is drawn, then one of a lower
-grade than that.
+The paper leaves the distribution open (Grangier and Bengio, 2008, section III-C). Here a query is
+drawn, then one of its relevant pictures, then an other picture, uniformly and with replacement; or,
+for sampling="triplet", triplets uniformly, which is a query drawn by n+ n-. Where there are grades
+(`solvers.graded`), a picture above the query's lowest grade is drawn, then one of a lower grade
+than that.
 
-Departure: triplets are drawn in blocks, by the same law, and come in the order of their queries
-within a block. A learner then finds a query's weights, and those of queries that share its first
-word, still in the cache: PAMIR takes a third of the time. After the paper's number of steps it
-ranks as well, after a tenth of that a little worse.
+Departure: triplets are drawn in blocks, from the same distribution, and come in the order of their
+queries within a block. A learner then finds a query's weights, and those of queries that share its
+first word, still in the cache: PAMIR takes a third of the time. After the paper's number of steps
+it ranks as well, after a tenth of that a little worse.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TripletSampler:
         Mean number of triplets of a block for each query; 1 is the paper, with triplets in
         the order in which they are drawn.
     seed : int or numpy.random.Generator or None, default=0
-        A number, a generator to take one from, or None for another stream each time.
+        A number, a generator to draw one from, or None for a new stream each time.
 
     Attributes
     ----------
@@ -81,10 +81,10 @@ class TripletSampler:
             )
         self.targets, self.pairs_per_query = targets, int(pairs_per_query)
         self.n_dropped = int(np.count_nonzero(~usable))
-        self.kept = np.flatnonzero(usable)
+        self.usable = np.flatnonzero(usable)
         self.chances, self._pair_ends = np.zeros(0), np.zeros(0, dtype=np.int64)
         if sampling == "triplet":
-            self.chances = np.cumsum(n_triplets[self.kept], dtype=np.float64)
+            self.chances = np.cumsum(n_triplets[self.usable], dtype=np.float64)
             self._pair_ends = (
                 self._pair_ends if targets.graded is None else targets.graded.pair_ends
             )
@@ -94,7 +94,7 @@ class TripletSampler:
     @property
     def block(self) -> int:
         """Triplets in a block."""
-        return min(self.pairs_per_query * len(self.kept), _LARGEST_BLOCK)
+        return min(self.pairs_per_query * len(self.usable), _LARGEST_BLOCK)
 
     def draw(self, n: int) -> Triplets:
         """Return n triplets as three arrays: query, relevant picture, other picture."""
@@ -104,7 +104,7 @@ class TripletSampler:
             self._draw_graded(t.graded, drawn)
             return drawn
         source = (
-            self.state, self.kept, self.chances, q.fit_start, q.fit, t.other_start, t.other,
+            self.state, self.usable, self.chances, q.fit_start, q.fit, t.other_start, t.other,
             t.n_pictures,
         )  # fmt: skip
         if self.pairs_per_query == 1:
@@ -121,7 +121,7 @@ class TripletSampler:
 
     def _draw_graded(self, pairs: Graded, drawn: Triplets) -> None:
         source = (
-            self.state, self.kept, self.chances, pairs.upper_start, pairs.upper,
+            self.state, self.usable, self.chances, pairs.upper_start, pairs.upper,
             self._pair_ends, pairs.lower_start, pairs.lower, pairs.n_lower,
         )  # fmt: skip
         if self.pairs_per_query == 1:

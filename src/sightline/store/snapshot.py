@@ -18,7 +18,7 @@ from sightline.errors import CollectionError
 from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top, WordQuery
 from sightline.store.engines import flat, word_rows
 from sightline.store.engines.candidates import Engine
-from sightline.store.engines.views import Published
+from sightline.store.engines.tables import Published
 from sightline.store.matrices import taken_rows
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version

@@ -25,7 +25,7 @@ from sightline.store.catalogue import Catalogue
 from sightline.store.database import transaction
 from sightline.store.durable import disk_errors, make_folder
 from sightline.store.events import Event, EventLog, NewEvent
-from sightline.store.home import Home, current_version
+from sightline.store.folder import StoreFolder, current_version
 from sightline.store.locks import Lock, Presence, check_local_file_system, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.scores import Scores, with_scores
@@ -105,7 +105,7 @@ class ManyScorer(Scorer, Protocol):
 class Judging:
     """A store open for appending judgements, by any number of processes at a time."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: StoreFolder) -> None:
         if not home.exists():
             raise StoreError(f"Nothing is indexed in {home.folder} yet. Run: sightline index")
         require_writable(home.folder)
@@ -138,7 +138,7 @@ class Writer:
 
     Parameters
     ----------
-    home : Home
+    home : StoreFolder
         The store; it is created if it does not exist.
     command : str
         The command that writes, for the error messages of others.
@@ -146,7 +146,7 @@ class Writer:
         How many seconds to wait for another writer.
     """
 
-    def __init__(self, home: Home, command: str, wait: float = 0.0) -> None:
+    def __init__(self, home: StoreFolder, command: str, wait: float = 0.0) -> None:
         require_writable(home.folder)
         check_local_file_system(_existing(home.folder))
         new = not home.exists() and home.is_free()
@@ -397,7 +397,7 @@ class Writer:
         self.close()
 
 
-def _leave(home: Home, presence: Presence, files: Iterable[EventLog | Catalogue]) -> None:
+def _leave(home: StoreFolder, presence: Presence, files: Iterable[EventLog | Catalogue]) -> None:
     """Close the files; the last to leave folds in both logs and seals the store, if it can."""
     try:
         is_last = presence.alone()

@@ -1,6 +1,6 @@
-"""Planted faults: a reading task that dies, hangs or eats memory at files named for it.
+"""Fault injection: a reading task that crashes, hangs or uses up memory at files named so.
 
-With them the isolation of workers is tested on the real path, file by file.
+It tests the isolation of workers on the real path, file by file.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def read_with_faults(args: dict[str, Json], blob: memoryview, alone: bool) -> Do
     if name.startswith("hog"):
         hoard = []
         while True:
-            hoard.append(bytes(64 << 20))  # Asked for, never touched: the limit is met at once.
+            hoard.append(bytes(64 << 20))  # Allocated, never touched: the limit is reached at once.
     return read_picture(args, blob, alone)
 
 
 def try_to_escape(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Try what a worker must not be able to do; answer with what worked."""
-    done: list[Json] = []
+    """Try what a worker must not be able to do; return what succeeded."""
+    succeeded: list[Json] = []
     target = str(args["target"])
     attempts: tuple[tuple[str, Callable[[], object]], ...] = (
         ("socket", lambda: socket.socket().close()),
@@ -53,8 +53,8 @@ def try_to_escape(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
             attempt()
         except OSError:
             continue
-        done.append(name)
-    return Done({"done": done})
+        succeeded.append(name)
+    return Done({"done": succeeded})
 
 
 def _write(target: str) -> None:

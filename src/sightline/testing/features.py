@@ -8,7 +8,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.compute.describing import fingerprint
+from sightline.compute.features import fingerprint
 from sightline.contracts import Feature
 
 _SIZES = ((64, 96), (96, 64), (33, 47), (384, 256), (8, 8))

@@ -1,12 +1,12 @@
-"""A real Milvus server as a process on this machine, for tests and measurements.
+"""A real Milvus server as a process on this machine, for tests and benchmarks.
 
-It is spoken to by 127.0.0.1; but the program has no setting that keeps its ports to that address,
-so while it runs whoever reaches this machine reaches them too.
+Clients connect to 127.0.0.1, but the server has no setting that binds its ports to that address
+alone: while it runs, anyone who reaches this machine reaches them too.
 
-The package `milvus` carries the server; it is unpacked once into a folder that any number of
-servers share. Every server has free ports and a data folder of its own, which outlives a kill, so
-that one can be ended without warning and started again on what it left. A server ends with the
-process that started it, however that ends.
+The package `milvus` contains the server; it is unpacked once into a folder that any number of
+servers share. Every server has its own free ports and data folder, which survives a kill, so that a
+server can be killed and started again on its data. A server ends with the process that started it,
+however that ends.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from typing import Any
 from sightline.errors import ComputeError, MissingExtra
 from sightline.testing import watchdog
 
-_PATIENCE = 600.0
+_START_SECONDS = 600.0
 _TRIES = 3
-# One thread of the server's own for each library: it shares the machine with what it is tried by.
-_QUIET = {"DEPLOY_MODE": "STANDALONE", "OMP_NUM_THREADS": "2"}
+# Few threads for the server's libraries: it shares the machine with the tests.
+_ENVIRONMENT = {"DEPLOY_MODE": "STANDALONE", "OMP_NUM_THREADS": "2"}
 _ETCD = """name: default
 listen-client-urls: http://127.0.0.1:{client}
 advertise-client-urls: http://127.0.0.1:{client}
@@ -39,24 +39,24 @@ listen-peer-urls: http://127.0.0.1:{peer}
 initial-advertise-peer-urls: http://127.0.0.1:{peer}
 initial-cluster: default=http://127.0.0.1:{peer}
 """
-# A server that was killed is believed alive for `ttl` seconds, by itself too when it is started
-# again: tables are loaded anew only after that. The rest has it look more often than it would.
+# A killed server counts as alive for `ttl` seconds, even to itself after a restart; only then are
+# its tables loaded again. The other settings shorten its polling intervals.
 _SETTINGS = {
     "common.session.ttl": 5,
     "proxy.timeTickInterval": 50,
     "queryCoord.checkInterval": 200,
     "queryCoord.distPullInterval": 100,
-    # Loading a table that went wrong is begun anew after that, and not after one or two minutes.
+    # A failed load of a table is tried again after this time, not after one or two minutes.
     "queryCoord.channelTaskTimeout": 5_000,
     "queryCoord.segmentTaskTimeout": 10_000,
-    # A value of several lines brings settings along that the server's own file does not name.
+    # A value of several lines adds settings that the server's own file does not have.
     "queryCoord.checkHandoffInterval": "500\n  checkSegmentInterval: 100\n"
     "  checkChannelInterval: 100\n  checkIndexInterval: 500",
 }
 
 
 def is_installed() -> bool:
-    """Return whether the package with the server is there."""
+    """Return whether the package with the server is installed."""
     return importlib.util.find_spec("milvus") is not None
 
 
@@ -66,11 +66,11 @@ class MilvusProcess:
     Parameters
     ----------
     folder : Path
-        Where its data lies; made if it is not there.
+        Folder of its data; created if missing.
     shared : Path
-        Where the program is unpacked to, for all servers.
+        Folder into which the program is unpacked, for all servers.
     password : bool, default=False
-        Have it let nobody in but root with its password, which is Milvus.
+        Accept only the user root, with the password Milvus.
     """
 
     def __init__(self, folder: Path, shared: Path, *, password: bool = False) -> None:
@@ -83,14 +83,14 @@ class MilvusProcess:
 
     @property
     def uri(self) -> str:
-        """What the setting `engine` takes."""
+        """The address of the server, as the setting `engine` has it."""
         return f"milvus://127.0.0.1:{self.ports['proxy_port']}"
 
     def start(self) -> MilvusProcess:
-        """Start it, on the ports it had before if it had any.
+        """Start the server, on the ports it had before if it had any.
 
-        Started on what a killed one left, it now and then ends by a fault of its own; as whoever
-        looks after a server would, it is then started again.
+        On the data of a killed server it sometimes crashes while it starts; then it is started
+        again, as an operator would do.
         """
         for _ in range(_TRIES - 1):
             try:
@@ -105,35 +105,38 @@ class MilvusProcess:
         _unpack(self.shared)
         if not self.ports:
             self._configure()
-        place = {
+        paths = {
             "METRICS_PORT": str(self.health),
             "MILVUS_RUN_DIR": str(self.folder / "run"),
             "LD_LIBRARY_PATH": str(self.shared / "bin"),
         }
+        environment = {**os.environ, **_ENVIRONMENT, **paths}
         with open(self.folder / "output.log", "ab") as out:
             self._process = subprocess.Popen(
                 [str(self.shared / "bin" / "milvus"), "run", "standalone"],
-                cwd=self.folder, env={**os.environ, **_QUIET, **place}, stdout=out, stderr=out,
+                cwd=self.folder, env=environment, stdout=out, stderr=out,
                 start_new_session=True,
             )  # fmt: skip
         self.wait()
         return self
 
     def wait(self) -> float:
-        """Wait until it says that it is well; return the seconds that took."""
+        """Wait until the server is healthy; return the seconds that took."""
         started = time.monotonic()
-        while not self.is_well():
+        while not self.is_healthy():
             if self._process is None or self._process.poll() is not None:
                 raise ComputeError(f"Milvus ended while it started. See: {self.folder}/output.log")
-            if time.monotonic() - started > _PATIENCE:
+            if time.monotonic() - started > _START_SECONDS:
                 self.kill()
-                raise ComputeError(f"Milvus did not start in {_PATIENCE:.0f} s in {self.folder}.")
+                raise ComputeError(
+                    f"Milvus did not start in {_START_SECONDS:.0f} s in {self.folder}."
+                )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.05)
         return time.monotonic() - started
 
-    def is_well(self) -> bool:
-        """Return whether the server answers that all its parts are there."""
+    def is_healthy(self) -> bool:
+        """Return whether the server answers that all its parts work."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/healthz", timeout=2) as r:
                 return b"OK" in r.read()
@@ -141,7 +144,7 @@ class MilvusProcess:
             return False
 
     def kill(self) -> None:
-        """End it without warning, as a power cut would."""
+        """Kill the server, as a power cut would."""
         if self._process is not None:
             self._signal(signal.SIGCONT)
             self._signal(signal.SIGKILL)
@@ -149,19 +152,19 @@ class MilvusProcess:
             self._process = None
 
     def stop(self) -> None:
-        """End it; started again, it has what it had."""
+        """End the server; started again, it has the same data."""
         self.kill()
 
     def pause(self) -> None:
-        """Have it hang: connections stay, and nothing is answered."""
+        """Stop the process: connections stay open, and no request is answered."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Have it go on after `pause`."""
+        """Let the process continue after `pause`."""
         self._signal(signal.SIGCONT)
 
     def memory(self) -> int:
-        """Return the bytes of memory it holds."""
+        """Return the resident memory of the server in bytes."""
         if self._process is None:
             return 0
         text = Path(f"/proc/{self._process.pid}/status").read_text("ascii")
@@ -174,20 +177,20 @@ class MilvusProcess:
                 os.kill(self._process.pid, number)
 
     def _configure(self) -> None:
-        """Write its settings, with free ports."""
+        """Write the settings of the server, with free ports."""
         server: Any = importlib.import_module("milvus")
         config = server.MilvusServerConfig(data_dir=str(self.folder))
         keys = [k for k in config.configurable_items if k.endswith("_port")]
-        *found, self.health, peer = _free_ports(len(keys) + 2)
-        self.ports = dict(zip(keys, found, strict=True))
+        *ports, self.health, peer = _free_ports(len(keys) + 2)
+        self.ports = dict(zip(keys, ports, strict=True))
         config.update(**self.ports)
         for name, value in _SETTINGS.items():
             config.set(name, value)
         config.set("common.security.authorizationEnabled", str(self.password).lower())
-        # Its database listens on two ports of its own choice, unless it is told in a file.
-        told = self.folder / "etcd.yaml"
-        told.write_text(_ETCD.format(client=self.ports["etcd_port"], peer=peer), "ascii")
-        config.set("etcd.rootPath", f"by-dev\n  config:\n    path: {told}")
+        # Without a file of its own, its database would choose two ports itself.
+        etcd = self.folder / "etcd.yaml"
+        etcd.write_text(_ETCD.format(client=self.ports["etcd_port"], peer=peer), "ascii")
+        config.set("etcd.rootPath", f"by-dev\n  config:\n    path: {etcd}")
         config.resolve()
 
     def __enter__(self) -> MilvusProcess:
@@ -200,8 +203,8 @@ class MilvusProcess:
 def _free_ports(n: int) -> list[int]:
     """Return ports that nobody listens on.
 
-    Below those that the system lends to connections, or one of these could take a port while a
-    server that was killed is down.
+    They are below the ephemeral ports, so that no connection can take the port of a killed server
+    before it is started again.
     """
     ports: list[int] = []
     while len(ports) < n:
@@ -213,7 +216,7 @@ def _free_ports(n: int) -> list[int]:
 
 
 def _unpack(shared: Path) -> None:
-    """Unpack the program, unless somebody did; those who come meanwhile wait."""
+    """Unpack the program unless it is there; other processes wait meanwhile."""
     server: Any = importlib.import_module("milvus")
     shared.mkdir(parents=True, exist_ok=True)
     with open(shared / "lock", "wb") as lock:

@@ -194,10 +194,15 @@ class Client:
         path = f"/v1/search/words-and-picture?{urlencode(asked, doseq=True)}"
         return _hits(json.loads(self._sent(path, picture)))
 
-    def words(self, prefix: str = "", limit: int = 10) -> tuple[tuple[str, int], ...]:
-        """Return words with a prefix and their picture counts, most frequent first."""
-        said = self.get(f"/v1/words?{urlencode({'prefix': prefix, 'limit': limit})}")
-        return tuple((w["word"], w["pictures"]) for w in said["words"])
+    def words(
+        self, prefix: str = "", k: int = 10, limit: int | None = None
+    ) -> tuple[tuple[str, int], ...]:
+        """Return words with a prefix and their picture counts, most frequent first.
+
+        `limit` is what `k` was called earlier.
+        """
+        answer = self.get(f"/v1/words?{urlencode({'prefix': prefix, 'k': limit or k})}")
+        return tuple((w["word"], w["pictures"]) for w in answer["words"])
 
     def thumbnail(self, picture: int) -> bytes:
         """Return the thumbnail of a picture as JPEG."""

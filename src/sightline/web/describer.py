@@ -27,10 +27,18 @@ class Describer:
     """Decodes uploaded pictures and computes their features in sandboxed workers, serially.
 
     The kernel ends a worker with the thread that started it, so one thread starts them all.
+
+    Parameters
+    ----------
+    waiting : int
+        How many pictures may wait; more are rejected.
+    seconds : float
+        Time limit for decoding one picture.
     """
 
-    def __init__(self, waiting: int) -> None:
+    def __init__(self, waiting: int, seconds: float) -> None:
         self._waiting = threading.BoundedSemaphore(waiting)
+        self._seconds = seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="describe")
         self._compute: LocalCompute | None = None
         self._ends = False
@@ -61,7 +69,7 @@ class Describer:
 
     def _use(self, use: Callable[[Compute], T]) -> T:
         try:
-            self._compute = self._compute or LocalCompute(1)
+            self._compute = self._compute or LocalCompute(1, seconds=self._seconds)
             if self._ends:
                 raise ending()
             return use(self._compute)

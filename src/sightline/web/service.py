@@ -49,7 +49,7 @@ class Service:
         self.metrics = Metrics()
         self.jobs = Jobs(collection.root, str(collection.home.folder), self.limits.jobs)
         self.talks = SessionPool(collection, self.limits.sessions)
-        self.describer = Describer(self.limits.uploads)
+        self.describer = Describer(self.limits.uploads, collection.settings.seconds)
         self.exports = threading.BoundedSemaphore(self.limits.exports)
         self.streams = 0
         self._folders: tuple[int, dict[str, bytes]] = (0, {})

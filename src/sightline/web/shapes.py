@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -90,6 +90,18 @@ def _writable(service: Served) -> Service:
 
 # For routes that write: a read-only store is reported before any work.
 Writable = Annotated[Service, Depends(_writable)]
+
+
+def number_of_results(default: int) -> Any:
+    """Return a dependency that reads `k`, or `limit`, its name of earlier releases."""
+
+    def read(
+        k: Annotated[Limit, Query()] = default,
+        limit: Annotated[Limit | None, Query(deprecated=True)] = None,
+    ) -> int:
+        return limit or k
+
+    return Depends(read)
 
 
 # What fields were called in earlier releases.

@@ -96,13 +96,13 @@ class Documents(Estimator):
         column = {w: i for i, w in enumerate(self.words_)}
         start, index, value = [0], [], []
         for text in texts:
-            said = Counter(column[w] for w in tokens(text) if w in column)
-            times = np.array(list(said.values()), np.float64)
+            counts = Counter(column[w] for w in tokens(text) if w in column)
+            times = np.array(list(counts.values()), np.float64)
             if self.sublinear:
                 times = 1.0 + np.log(times)
-            weights = times * self.idf_[list(said)]
+            weights = times * self.idf_[list(counts)]
             value.append(l2_normalize(weights, np.linalg.norm(weights), dtype=np.float64))
-            index += list(said)
+            index += list(counts)
             start.append(len(index))
         values = np.concatenate([np.zeros(0), *value])
         rows = csr_matrix((values, index, start), shape=(len(start) - 1, len(column)))

@@ -1,10 +1,10 @@
-"""How much each word of a query counts.
+"""The tf-idf weights of the words of a query.
 
-A query is the vector q_i = b_i idf_i / sqrt(sum_j (b_j idf_j)^2), b_i being 1 for a word that was
-asked for, or the weight it was given. It has length 1, or 0 if no known word was asked for.
+A query is the vector q_i = b_i idf_i / sqrt(sum_j (b_j idf_j)^2), where b_i is 1 for a word of the
+query, or the weight it was given. It is a unit vector, or 0 if the query has no known word.
 
-Departure from the paper: the share of documents that hold a word is taken from the collection's own
-captions, and smoothed by default, so that a word held by all pictures or by none still counts.
+Departure from the paper: document frequencies are those of the collection's own captions, and
+smoothed by default, so that a word of all pictures or of none still has a weight.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def idf(
     Parameters
     ----------
     document_counts : sequence of int or ndarray of int64
-        For each term the number n of documents that hold it.
+        For each term the number n of documents that contain it.
     n_documents : int
         The number N of documents.
     smooth : bool, default=True
-        log((1 + N) / (1 + n)) + 1, at least 1. Otherwise log(N / n): 0 for a term that all
-        documents hold; a term that none holds gets the smoothed form, for it would be infinite.
+        log((1 + N) / (1 + n)) + 1, at least 1. Otherwise log(N / n): 0 for a term of all
+        documents; a term of none has the smoothed value, as it would be infinite.
 
     Examples
     --------
@@ -61,18 +61,18 @@ def query_vector(
     idf: NDArray[np.float64],
     weights: Sequence[float] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return a query as its term ids, ascending, and their values; terms that count 0 are left out.
+    """Return a query as its term ids, ascending, and their values; terms of weight 0 are left out.
 
     Parameters
     ----------
     term_ids : sequence of int or ndarray of int64
-        The known words asked for; repeated ones count once, their order does not matter.
+        The known words of the query; repeated ones count once, their order does not matter.
     idf : ndarray of float64
-        The inverse document frequency of every term. If it is 0 for all words asked for, it is not
-        used at all, so that they count equally.
+        The inverse document frequency of every term. If it is 0 for all words of the query, it
+        is not used, so that they count equally.
     weights : sequence of float or ndarray of float64, optional
-        How much each of the words counts besides, finite and not negative; 1 by default. If a word
-        is repeated, its last weight counts.
+        A weight for each of the words, finite and not negative; 1 by default. If a word is
+        repeated, its last weight counts.
 
     Examples
     --------
@@ -81,31 +81,31 @@ def query_vector(
     >>> query_vector([1], np.array([1.0, 0.25]))[1].tolist()
     [1.0]
     """
-    given = np.asarray(term_ids, dtype=np.int64).reshape(-1)
-    factors = np.ones(len(given)) if weights is None else _checked(weights, len(given))
-    if len(given) and not (given.min() >= 0 and given.max() < len(idf)):
-        wrong = int(given.min() if given.min() < 0 else given.max())
+    terms = np.asarray(term_ids, dtype=np.int64).reshape(-1)
+    factors = np.ones(len(terms)) if weights is None else _checked(weights, len(terms))
+    if len(terms) and not (terms.min() >= 0 and terms.max() < len(idf)):
+        wrong = int(terms.min() if terms.min() < 0 else terms.max())
         raise ParameterError.of(
             "term_ids", "query_vector", f"below {len(idf)}, not negative", wrong
         )
-    ids, last = np.unique(given[::-1], return_index=True)
+    ids, last = np.unique(terms[::-1], return_index=True)
     values = _normalized(factors[::-1][last], np.asarray(idf, dtype=np.float64)[ids])
-    kept = values > 0
-    return ids[kept], values[kept]
+    positive = values > 0
+    return ids[positive], values[positive]
 
 
 def query_values(start: NDArray[np.int64], idf: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the values of many queries at once: the idf of their words, scaled to length 1.
+    """Return the values of many queries at once: the idf of their words, L2-normalised.
 
-    Words lie one query after the other, each of them once; those of query i from `start[i]` on.
-    Each query is what `query_vector` makes of it, but words that count 0 keep their place.
+    The distinct words of the queries are concatenated; those of query i begin at `start[i]`. Each
+    query is as `query_vector` returns it, but with its words of weight 0.
 
     >>> query_values(np.array([0, 2, 2, 3]), np.array([4.0, 3.0, 0.5]))
     array([0.8, 0.6, 1. ], dtype=float32)
     """
     lengths = np.diff(start)
-    asked = lengths > 0
-    at, lengths = start[:-1][asked], lengths[asked]
+    nonempty = lengths > 0
+    at, lengths = start[:-1][nonempty], lengths[nonempty]
     values = _sound(np.asarray(idf, dtype=np.float64))
     if not len(at):
         return np.zeros(0, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Words out of captions, tags and sidecars, in any script.
+"""Tokens of captions, tags and sidecars, in any script.
 
 Text is compared in one form: invisible characters removed, Unicode NFKC, case folded. A word is a
 run of letters, digits and the marks that belong to them; it may hold apostrophes inside. Scripts
@@ -17,14 +17,14 @@ from unicodedata import category, combining, normalize
 if TYPE_CHECKING:
     from sightline.records import Tags
 
-# Goes up when the rules below change, so that stores know to split their words anew.
+# Increased when the rules below change, so that stores tokenise their words again.
 VERSION = 1
 MAX_TERM = 100
 MAX_TERMS = 10_000
 MAX_TEXT = 1_000_000
 
 _LONG, _MARKS_IN_A_ROW = 1_000, 30
-# Characters that show nothing although Unicode calls them letters, marks or symbols.
+# Invisible characters that Unicode classifies as letters, marks or symbols.
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
@@ -37,10 +37,10 @@ _SENTENCE = ".!?:…。！？．।؟۔"
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words of a text in their order.
+    """Return the words of a text in order.
 
-    A word of more than `MAX_TERM` characters is left out, and so is whatever follows the first
-    `MAX_TEXT` characters of the text.
+    Words of more than `MAX_TERM` characters are left out, and the text is cut after `MAX_TEXT`
+    characters.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def tokens(text: str) -> list[str]:
 
 
 def fold(text: str) -> str:
-    r"""Return a text in the form in which words are compared.
+    r"""Return the normalised form of a text, in which words are compared.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def fold(text: str) -> str:
     text = visible(text)
     if not text.isascii():
         text = normalize("NFKC", _with_few_marks(text).translate(_APOSTROPHES))
-    # Folding can leave the normal form (and NFKC can make new apostrophes), hence the second round.
+    # Case folding can denormalise (and NFKC can make new apostrophes), hence the second round.
     return normalize("NFKC", text.casefold()).translate(_APOSTROPHES)
 
 
@@ -84,8 +84,8 @@ def visible(text: str) -> str:
 def labels(tag: str) -> tuple[str, ...]:
     """Return each level of a tag as one term, its words joined by one space.
 
-    Levels are parted by `/` (digiKam) or `|` (Lightroom). A level made only of symbols is its own
-    term; one that has only punctuation, or is longer than `MAX_TERM`, is left out.
+    Levels are separated by `/` (digiKam) or `|` (Lightroom). A level of symbols alone is its own
+    term; one of punctuation alone, or is longer than `MAX_TERM`, is left out.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def labels(tag: str) -> tuple[str, ...]:
 
 
 def tag_terms(tag: str) -> tuple[str, ...]:
-    """Return the terms of a tag: each level whole, and each word of a level of several words.
+    """Return the terms of a tag: each level, and each word of a level of several words.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def caption_terms(tags: Tags) -> tuple[str, ...]:
 
 
 def split_labels(text: str) -> tuple[tuple[str, ...], str]:
-    """Return what a text sidecar or a words field holds: either labels or running text.
+    """Return the labels or the caption in the text of a sidecar or of a words field.
 
-    Line breaks, commas and semicolons part the text into pieces. Several pieces are labels if each
-    has at most four words and none ends like a sentence; a single piece is a label if it has at
-    most three words and no sentence mark anywhere. Of a hierarchical piece each level is counted
-    on its own. Everything else is running text. At most `MAX_TERMS` labels are returned.
+    Line breaks, commas and semicolons separate pieces. Several pieces are labels if each has at
+    most four words and none ends like a sentence; a single piece is a label if it has at most three
+    words and no sentence mark. The words of each level of a hierarchical piece count separately.
+    Everything else is a caption. At most `MAX_TERMS` labels are returned.
 
     Examples
     --------
@@ -142,17 +142,18 @@ def split_labels(text: str) -> tuple[tuple[str, ...], str]:
     """
     text = visible(text).strip()
     pieces = [piece for part in _PIECE.split(text) if (piece := " ".join(part.split()))]
-    found = tuple(dict.fromkeys(pieces[:MAX_TERMS]))
-    return (found, "") if _are_labels(found) else ((), text)
+    distinct = tuple(dict.fromkeys(pieces[:MAX_TERMS]))
+    return (distinct, "") if _are_labels(distinct) else ((), text)
 
 
 def _are_labels(pieces: tuple[str, ...]) -> bool:
     if len(pieces) == 1:
-        return _breadth(pieces[0]) <= 3 and not any(c in _SENTENCE for c in pieces[0])
-    return all(_breadth(piece) <= 4 and piece[-1] not in _SENTENCE for piece in pieces)
+        return _n_words(pieces[0]) <= 3 and not any(c in _SENTENCE for c in pieces[0])
+    return all(_n_words(piece) <= 4 and piece[-1] not in _SENTENCE for piece in pieces)
 
 
-def _breadth(piece: str) -> int:
+def _n_words(piece: str) -> int:
+    """Return the number of words of a piece's longest level."""
     return max(len(_words(level, longest=MAX_TEXT)) for level in _LEVEL.split(fold(piece)))
 
 
@@ -182,10 +183,10 @@ def _label(folded: str) -> str:
 def _words(folded: str, longest: int = MAX_TERM) -> list[str]:
     kinds = {c: category(c)[0] for c in set(folded)}
     gaps = {ord(c): " " for c, kind in kinds.items() if kind not in "LNM" and c != "'"}
-    # A mark needs a letter to stand on: what a dropped symbol leaves behind is no word.
+    # Combining marks need a base letter: those that a removed symbol leaves behind are no word.
     loose = "'" + "".join(c for c, kind in kinds.items() if kind == "M")
-    found = (word.lstrip(loose) for word in _WORD.findall(folded.translate(gaps)))
-    return [word for word in found if 0 < len(word) <= longest]
+    words = (word.lstrip(loose) for word in _WORD.findall(folded.translate(gaps)))
+    return [word for word in words if 0 < len(word) <= longest]
 
 
 def _hidden(c: str) -> bool:

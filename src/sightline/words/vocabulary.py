@@ -1,8 +1,8 @@
-"""The terms a collection knows, and the ones near a word it does not know.
+"""The vocabulary of a collection, and suggestions for words that are not in it.
 
-A typo is found by the restricted Damerau-Levenshtein distance: a character put in, left out or
-changed, or two neighbours swapped. Only terms that share enough characters or character pairs with
-the word are compared at all, so that a word is answered in a few milliseconds over 50,000 terms.
+Typos are found by the restricted Damerau-Levenshtein distance: one edit inserts, deletes or
+replaces a character, or swaps two neighbours. Only terms that share enough characters or bigrams
+with the word are compared, so that a word takes a few milliseconds over 50,000 terms.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _MOST_COMPARED = 500
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Terms and their ids (their places in `terms`), with how many documents hold each.
+    """Terms with their ids (positions in `terms`) and document frequencies.
 
     Parameters
     ----------
     terms : tuple of str
         Distinct terms; the id of a term is its position.
     document_counts : tuple of int
-        For each term the number of documents that hold it.
+        For each term the number of documents that contain it.
     n_documents : int
-        How many documents there are.
+        Number of documents.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Vocabulary:
 
     @classmethod
     def from_captions(cls, captions: Iterable[Iterable[str]], min_count: int = 1) -> Self:
-        """Return the terms held by at least `min_count` captions, in alphabetical order."""
+        """Return the terms of at least `min_count` captions, in alphabetical order."""
         if min_count < 1:
             raise ParameterError.of("min_count", "Vocabulary", "at least 1", min_count)
         counts: Counter[str] = Counter()
@@ -104,17 +104,17 @@ def near(word: str, terms: Collection[str], n: int = 3) -> tuple[str, ...]:
 
     First come terms one typo away, then those that begin with the word, then (for words of six
     characters or more) those two typos away, then those with the same stem, that is all but at most
-    three last characters, then those that hold the word or lie in it. Within a kind, the one
-    nearest in length comes first, then alphabetical order. The word itself is never returned.
+    three last characters, then those that contain the word or are contained in it. Within a kind,
+    the nearest in length come first, then alphabetical order. The word itself is never returned.
 
     Parameters
     ----------
     word : str
-        What was typed; it is folded as `tokens` does.
+        The word as typed; it is normalised as `tokens` does.
     terms : Collection
         The terms to choose from.
     n : int, default=3
-        How many to return at most.
+        Maximum number of terms.
 
     Examples
     --------
@@ -126,43 +126,43 @@ def near(word: str, terms: Collection[str], n: int = 3) -> tuple[str, ...]:
     if n < 1:
         raise ParameterError.of("n", "near", "at least 1", n)
     word = fold(word)
-    found: dict[str, None] = {}
+    nearest: dict[str, None] = {}
     for kind in _kinds(word, terms) if len(word) <= MAX_TERM else ():
-        new = {term for term in kind if term != word and term not in found}
-        nearest = nsmallest(n - len(found), new, key=lambda t: (abs(len(t) - len(word)), t))
-        found.update(dict.fromkeys(nearest))
-        if len(found) == n:
+        new = {term for term in kind if term != word and term not in nearest}
+        best = nsmallest(n - len(nearest), new, key=lambda t: (abs(len(t) - len(word)), t))
+        nearest.update(dict.fromkeys(best))
+        if len(nearest) == n:
             break
-    return tuple(found)
+    return tuple(nearest)
 
 
 def _kinds(word: str, terms: Collection[str]) -> Iterator[list[str]]:
-    # Lazily: where typos are enough, the terms need not be searched once more.
+    # Lazy: if typos are enough, the terms need not be searched again.
     limit = 0 if len(word) < 2 else 1 if len(word) < 6 else 2
     typos = {t: distance(word, t, limit) for t in _comparable(word, terms, limit)}
     yield [t for t, edits in typos.items() if edits == 1 <= limit]
     stem = word[: max(4, len(word) - 3)]
-    # One search of all the text at once is several times cheaper than one of each term.
-    alike = [t for t in terms if stem in t] if stem in "\n".join(terms) else []
-    holding = [t for t in alike if word in t] if _telling(word) else []
-    yield [t for t in holding if t.startswith(word)]
+    # One search of all terms joined is several times cheaper than a search of each term.
+    same_stem = [t for t in terms if stem in t] if stem in "\n".join(terms) else []
+    containing = [t for t in same_stem if word in t] if _is_specific(word) else []
+    yield [t for t in containing if t.startswith(word)]
     yield [t for t, edits in typos.items() if edits == 2 <= limit]
-    yield [t for t in alike if t.startswith(stem) and 4 <= len(stem) >= len(t) - 3]
+    yield [t for t in same_stem if t.startswith(stem) and 4 <= len(stem) >= len(t) - 3]
     parts = {word[i:j] for i in range(len(word)) for j in range(i + 1, len(word) + 1)}
-    yield holding + [t for t in parts.intersection(terms) if _telling(t)]
+    yield containing + [t for t in parts.intersection(terms) if _is_specific(t)]
 
 
-def _telling(part: str) -> bool:
-    # One ideograph or kana says as much as a short word; one or two letters say nothing.
+def _is_specific(part: str) -> bool:
+    # One ideograph or kana is as specific as a short word; one or two letters are not.
     return len(part) >= 3 or part[:1] >= "\u2e80"
 
 
 def _comparable(word: str, terms: Collection[str], limit: int) -> list[str]:
-    """Leave out terms that cannot be within `limit` edits of the word.
+    """Return the terms that may be within `limit` edits of the word.
 
-    An edit takes away at most one of the word's characters and, a swap being the worst, at most
-    three of its pairs of neighbours. Where thousands of terms are alike (numbered ones, say), those
-    that share the most pairs remain.
+    An edit removes at most one of the word's characters and, in the worst case (a swap), three of
+    its bigrams. If thousands of terms are similar (numbered ones, say), those that share the most
+    bigrams remain.
     """
     low, high = len(word) - limit, len(word) + limit
     letters, pairs = frozenset(word), set(map("".join, pairwise(word)))

@@ -139,7 +139,7 @@ def test_figures_are_written_before_anything_is_drawn(
     def fails(*given: object) -> None:
         raise UsageError("No picture today.")
 
-    monkeypatch.setattr("sightline_experiments.pamir.sheets.draw_sheets", fails)
+    monkeypatch.setattr("sightline_experiments.pamir.report.draw_sheets", fails)
     told = ("--data", str(small), "--quick", "--json", "f.json", "--workers", "1")
     code, _, err = sightline(capfd, *told)
     assert code == 2 and "No picture today." in err

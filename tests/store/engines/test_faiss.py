@@ -16,8 +16,8 @@ from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import faiss_files
 from sightline.store.engines.faiss_ivf import FaissEngine
-from sightline.store.engines.views import Measure
-from sightline.store.home import Home
+from sightline.store.engines.tables import Measure
+from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.backup import backup
 from sightline.store.upkeep.purge import purge
@@ -32,11 +32,11 @@ Int = NDArray[np.int64]
 ALL: tuple[Measure, ...] = ("product", "cosine", "distance")
 
 
-def built(home: Home, least: int = 1) -> list[faiss_files.Built]:
+def built(home: StoreFolder, least: int = 1) -> list[faiss_files.Built]:
     return faiss_files.build(home.folder / "ivf", opened(home).published, least, NoProgress(), ALL)
 
 
-def served(home: Home) -> tuple[Snapshot, FaissEngine]:
+def served(home: StoreFolder) -> tuple[Snapshot, FaissEngine]:
     snapshot, engine = opened(home), FaissEngine(home.folder / "ivf")
     snapshot.engine = engine
     return snapshot, engine
@@ -66,7 +66,7 @@ def test_lists_are_chosen_by_what_they_find(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 4_000, 8)])
     assert built(home, least=5_000) == []
     found = built(home)
-    assert {b.view.by for b in found} == set(ALL) and all(b.state == "new" for b in found)
+    assert {b.table.by for b in found} == set(ALL) and all(b.state == "new" for b in found)
     assert all(b.probes.recall >= 0.95 and b.probes.plain < b.probes.lists for b in found)
     assert all(b.state == "kept" for b in built(home))
     flat, (snapshot, engine) = opened(home), served(home)
@@ -154,7 +154,7 @@ def test_damaged_lists_are_found_and_never_served(tmp_path: Path) -> None:
     assert [b.state for b in built(home)].count("new") == 1
 
 
-def _of(home: Home, path: Path, by: str) -> bool:
+def _of(home: StoreFolder, path: Path, by: str) -> bool:
     found = [faiss_files.read_lists(home.folder / "ivf", p.stem)
              for p in (home.folder / "ivf").glob("*.json")]  # fmt: skip
     return any(x is not None and x.by == by and x.file.name == path.name for x in found)
@@ -163,7 +163,7 @@ def _of(home: Home, path: Path, by: str) -> bool:
 def test_a_damaged_description_is_named(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
     built(home)
-    name = opened(home).published.view("made-1", "cosine").name
+    name = opened(home).published.table("made-1", "cosine").name
     (home.folder / "ivf" / f"{name}.json").write_text("{}")
     with pytest.raises(StoreDamaged, match="export faiss"):
         faiss_files.read_lists(home.folder / "ivf", name)
@@ -211,7 +211,7 @@ def test_copies_have_the_lists_and_purging_forgets_them(tmp_path: Path) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 1_000)])
     built(home)
     assert backup(home, tmp_path / "copy").sound
-    copy = Home(tmp_path / "copy")
+    copy = StoreFolder(tmp_path / "copy")
     snapshot, engine = served(copy)
     assert near(snapshot) == near(opened(home)) and engine.n_requests > 0
     (stray := home.folder / "ivf" / "notes.txt").write_text("mine")

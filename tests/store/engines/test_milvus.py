@@ -21,8 +21,8 @@ from sightline.store.engines.milvus_check import compare, milvus_state
 from sightline.store.engines.milvus_engine import RETRY, MilvusEngine
 from sightline.store.engines.milvus_load import Load, load, plan
 from sightline.store.engines.milvus_tables import Label, Tables, alias_of
-from sightline.store.engines.views import EngineTable, Measure, Published
-from sightline.store.home import Home
+from sightline.store.engines.tables import EngineTable, Measure, Published
+from sightline.store.folder import StoreFolder
 from sightline.store.identity import create_identity, identity
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
@@ -36,7 +36,7 @@ QUERY = DenseQuery("made-1", np.ones(8, np.float32), "cosine")
 
 
 def loaded(
-    home: Home, uri: str, measures: tuple[Measure, ...] = ONE, listed_rows: int = 1 << 40
+    home: StoreFolder, uri: str, measures: tuple[Measure, ...] = ONE, listed_rows: int = 1 << 40
 ) -> Load:
     tables = Tables(uri)
     try:
@@ -49,7 +49,7 @@ def loaded(
 
 
 def served(
-    home: Home, uri: str, measures: tuple[Measure, ...] = ONE
+    home: StoreFolder, uri: str, measures: tuple[Measure, ...] = ONE
 ) -> tuple[Snapshot, MilvusEngine]:
     snapshot = opened(home)
     engine = MilvusEngine(uri, lambda: identity(home.folder), measures)
@@ -61,12 +61,12 @@ def near(snapshot: Snapshot, k: int = 10) -> list[int]:
     return [int(i) for i in snapshot.top(QUERY, k).ids]
 
 
-def table_of(home: Home, uri: str) -> tuple[Tables, str, str, EngineTable]:
-    tables, view = Tables(uri), opened(home).published.view("made-1", "cosine")
-    alias = alias_of(identity(home.folder), view)
-    table = tables.aliased(alias)
-    assert table is not None
-    return tables, alias, table, view
+def table_of(home: StoreFolder, uri: str) -> tuple[Tables, str, str, EngineTable]:
+    tables, table = Tables(uri), opened(home).published.table("made-1", "cosine")
+    alias = alias_of(identity(home.folder), table)
+    name = tables.aliased(alias)
+    assert name is not None
+    return tables, alias, name, table
 
 
 def test_milvus_keeps_the_contract_of_stores(tmp_path: Path, milvus: MilvusProcess) -> None:
@@ -74,7 +74,7 @@ def test_milvus_keeps_the_contract_of_stores(tmp_path: Path, milvus: MilvusProce
 
     def fill(batches: Sequence[Batch], deleted: Sequence[int]) -> Snapshot:
         home = store_of(tmp_path / "store", batches, deleted)
-        assert {t.view.by for t in loaded(home, milvus.uri, ALL).tables} == set(ALL)
+        assert {t.table.by for t in loaded(home, milvus.uri, ALL).tables} == set(ALL)
         snapshot, engine = served(home, milvus.uri, ALL)
         engines.append(engine)
         return snapshot
@@ -108,7 +108,7 @@ def test_a_new_version_is_a_new_table_and_old_ones_go(
     home = store_of(tmp_path / "store", [random_batch(1, 300)])
     first = loaded(home, milvus.uri).tables[0]
     (again,) = loaded(home, milvus.uri).tables
-    assert (again.state, again.table, again.sent) == ("kept", first.table, 0)
+    assert (again.state, again.name, again.sent) == ("kept", first.name, 0)
     with Writer(home, "test") as w:
         w.publish(Change(batches=[random_batch(301, 100)], dead=[3]), finished=True)
     snapshot, engine = served(home, milvus.uri)
@@ -117,7 +117,7 @@ def test_a_new_version_is_a_new_table_and_old_ones_go(
     said = compare(milvus.uri, home.folder, snapshot.published, ONE)
     assert any("holds version 2" in p for p in said)
     done = loaded(home, milvus.uri)
-    assert done.tables[0].table != first.table and done.dropped == (first.table,)
+    assert done.tables[0].name != first.name and done.dropped == (first.name,)
     snapshot, engine = served(home, milvus.uri)
     assert near(snapshot) == near(opened(home)) and engine.n_requests and engine.notice() == ""
     assert compare(milvus.uri, home.folder, snapshot.published, ONE) == []
@@ -178,12 +178,12 @@ def test_a_load_that_broke_off_is_gone_on_with(
     insert = tables.client.insert
     sent: list[int] = []
 
-    def breaking(table: str, data: list[Any], **more: Any) -> object:
+    def breaking(name: str, data: list[Any], **more: Any) -> object:
         if len(sent) == 2:
-            insert(table, data[:40], **more)  # Part of a block arrives, and nobody hears of it.
+            insert(name, data[:40], **more)  # Part of a block arrives, and nobody hears of it.
             raise Broken
         sent.append(len(data))
-        return insert(table, data, **more)
+        return insert(name, data, **more)
 
     tables.client.insert = breaking
     name, p = create_identity(home.folder), opened(home).published
@@ -196,48 +196,48 @@ def test_a_load_that_broke_off_is_gone_on_with(
     assert [t.state for t in plan(tables, name, p, ONE)] == ["resumed"]
     (t,) = loaded(home, milvus.uri).tables
     assert (t.state, t.sent) == ("resumed", 300)
-    assert tables.count(t.table) == 500 and compare(milvus.uri, home.folder, p, ONE) == []
+    assert tables.count(t.name) == 500 and compare(milvus.uri, home.folder, p, ONE) == []
     tables.close()
 
 
-def label_of(store: str, version: int, view: EngineTable) -> Label:
-    return Label.of(store, Published(version, "", [], []), view)
+def label_of(store: str, version: int, table: EngineTable) -> Label:
+    return Label.of(store, Published(version, "", [], []), table)
 
 
-def _other_store(tables: Tables, alias: str, view: EngineTable) -> str:
-    _point_at(tables, alias, label_of("0" * 12, 2, view), view.length)
+def _other_store(tables: Tables, alias: str, table: EngineTable) -> str:
+    _point_at(tables, alias, label_of("0" * 12, 2, table), table.length)
     return "belongs to another store"
 
 
-def _other_length(tables: Tables, alias: str, view: EngineTable) -> str:
-    label = label_of(alias.split("_")[1], 2, view)
+def _other_length(tables: Tables, alias: str, table: EngineTable) -> str:
+    label = label_of(alias.split("_")[1], 2, table)
     _point_at(tables, alias, replace(label, length=5), 5)
     return "rows of 5 numbers, those of made-1 have 8"
 
 
-def _other_version(tables: Tables, alias: str, view: EngineTable) -> str:
-    _point_at(tables, alias, label_of(alias.split("_")[1], 1, view), view.length)
+def _other_version(tables: Tables, alias: str, table: EngineTable) -> str:
+    _point_at(tables, alias, label_of(alias.split("_")[1], 1, table), table.length)
     return "holds version 1, the store is at version 2"
 
 
-def _foreign(tables: Tables, alias: str, view: EngineTable) -> str:
-    _point_at(tables, alias, None, view.length)
+def _foreign(tables: Tables, alias: str, table: EngineTable) -> str:
+    _point_at(tables, alias, None, table.length)
     return "was not made by Sightline"
 
 
-def _not_loaded(tables: Tables, alias: str, view: EngineTable) -> str:
+def _not_loaded(tables: Tables, alias: str, table: EngineTable) -> str:
     label, _, _ = tables.label(tables.aliased(alias) or "") or (None, 0, {})
-    _point_at(tables, alias, label, view.length)
+    _point_at(tables, alias, label, table.length)
     return "not loaded"
 
 
-def _gone(tables: Tables, alias: str, view: EngineTable) -> str:
-    _point_at(tables, alias, None, view.length)
+def _gone(tables: Tables, alias: str, table: EngineTable) -> str:
+    _point_at(tables, alias, None, table.length)
     tables.client.drop_collection(tables.aliased(alias))
     return "has no table|points at .* which is gone"
 
 
-def _no_alias(tables: Tables, alias: str, view: EngineTable) -> str:
+def _no_alias(tables: Tables, alias: str, table: EngineTable) -> str:
     tables.client.drop_alias(alias)
     return "has no table"
 
@@ -260,21 +260,21 @@ def test_a_table_that_is_wrong_is_named_and_never_served(
     home = store_of(tmp_path / "store", [random_batch(1, 300)])
     loaded(home, milvus.uri)
     before = sorted((p, p.stat().st_mtime_ns) for p in home.folder.rglob("*") if p.is_file())
-    tables, alias, table, view = table_of(home, milvus.uri)
+    tables, alias, name, table = table_of(home, milvus.uri)
     wrong = _other_store, _other_length, _other_version, _foreign, _not_loaded, _gone, _no_alias
     for spoil in wrong:
-        _is_said(home, milvus.uri, spoil(tables, alias, view))
-        milvus_load._move(tables, alias, table)
+        _is_said(home, milvus.uri, spoil(tables, alias, table))
+        milvus_load._move(tables, alias, name)
     snapshot, engine = served(home, milvus.uri)
     assert near(snapshot) == near(opened(home)) and engine.n_requests and not engine.notice()
-    tables.client.delete(table, filter="id <= 20")
+    tables.client.delete(name, filter="id <= 20")
     _is_said(home, milvus.uri, "has 280 of 300 rows")
     after = sorted((p, p.stat().st_mtime_ns) for p in home.folder.rglob("*") if p.is_file())
     assert before == after
     tables.close()
 
 
-def _is_said(home: Home, uri: str, said: str) -> None:
+def _is_said(home: StoreFolder, uri: str, said: str) -> None:
     snapshot, engine = served(home, uri)
     assert near(snapshot) == near(opened(home)) and engine.n_requests == 0
     assert re.search(said, engine.notice()), engine.notice()
@@ -287,9 +287,9 @@ def _is_said(home: Home, uri: str, said: str) -> None:
 def test_rows_that_differ_are_found(tmp_path: Path, milvus: MilvusProcess) -> None:
     home = store_of(tmp_path / "store", [random_batch(1, 150)])
     loaded(home, milvus.uri)
-    tables, _, table, _ = table_of(home, milvus.uri)
+    tables, _, name, _ = table_of(home, milvus.uri)
     best = near(opened(home))[0]
-    tables.client.upsert(table, [{"id": best, "row": [1.0] * 8}])
+    tables.client.upsert(name, [{"id": best, "row": [1.0] * 8}])
     snapshot, engine = served(home, milvus.uri)
     (said,) = compare(milvus.uri, home.folder, snapshot.published, ONE)
     assert "other rows than the store for 1 of" in said and f"such as {best}." in said
@@ -324,17 +324,17 @@ def test_an_old_table_of_our_name_that_is_another_is_refused(
     tables, name = Tables(milvus.uri), create_identity(home.folder)
     p = opened(home).published
     (t,) = plan(tables, name, p, ONE)
-    label = replace(Label.of(name, p, t.view), digest="f" * 20)
+    label = replace(Label.of(name, p, t.table), digest="f" * 20)
     milvus_load._create(tables, t, label)
     with pytest.raises(EngineError, match="other rows than its name says"):
         load(tables, name, p, set(), NoProgress(), measures=ONE)
-    assert tables.aliased(alias_of(name, t.view)) is None
+    assert tables.aliased(alias_of(name, t.table)) is None
     tables.close()
 
 
 def test_what_a_table_says_of_itself_is_read_with_care() -> None:
-    view = EngineTable("f-1", "cosine", 4, 2, "abc")
-    label = label_of("s", 3, view)
+    table = EngineTable("f-1", "cosine", 4, 2, "abc")
+    label = label_of("s", 3, table)
     assert Label.read(label.text()) == label
     for text in ("", "{}", "[1]", json.dumps({"sightline": 2}), '{"sightline": 1, "x": 2}'):
         assert Label.read(text) is None

@@ -20,7 +20,7 @@ from sightline.errors import EngineAway, EngineError
 from sightline.store.engines import milvus_engine
 from sightline.store.engines.milvus_engine import RETRY, MilvusEngine, Served, find_table
 from sightline.store.engines.milvus_tables import TOKEN, Tables
-from sightline.store.engines.views import EngineTable, Published
+from sightline.store.engines.tables import EngineTable, Published
 from sightline.testing.milvus import MilvusProcess, is_installed
 from tests.factories.engine_stores import WITHOUT_MILVUS, a_server
 from tests.factories.servers import painted
@@ -116,12 +116,12 @@ class Looks:
         self.failed = 0
         self._last: tuple[str, Published, EngineTable] | None = None
 
-    def __call__(self, tables: Tables, store: str, p: Published, view: EngineTable) -> Served:
-        if view.by != "words":
-            return find_table(tables, store, p, view)
-        self._last = store, p, view
+    def __call__(self, tables: Tables, store: str, p: Published, table: EngineTable) -> Served:
+        if table.by != "words":
+            return find_table(tables, store, p, table)
+        self._last = store, p, table
         try:
-            return find_table(tables, store, p, view)
+            return find_table(tables, store, p, table)
         except EngineError:
             self.failed += 1
             raise

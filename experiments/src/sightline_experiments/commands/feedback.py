@@ -48,12 +48,12 @@ def feedback(options: RunOptions, features: str | None) -> int:
 def _run(options: RunOptions, c: Classed, plan: Plan, out: Path, workers: int) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
-    from sightline_experiments.feedback import run, tables
-    from sightline_experiments.feedback.curves import draw_curves
+    from sightline_experiments.feedback import report, run
+    from sightline_experiments.feedback.report import draw_curves
     from sightline_experiments.feedback.results import figures_of
 
     kept = options.cache(f"{c.kind.name}-classes", c)
     with LocalCompute(workers) as compute, kept as cache:
         results = run(c, plan, compute, cache, ProgressBar())
-    options.show(tables.lines(results), figures_of(results))
+    options.show(report.lines(results), figures_of(results))
     return show_files(draw_curves(results, out, c.kind.title))

@@ -55,9 +55,9 @@ def _run(
     workers: int,
 ) -> int:
     from sightline.progress import ProgressBar
-    from sightline_experiments.lscmr import run, run_nus, tables, without_wikipedia
-    from sightline_experiments.lscmr.curves import draw_curves
+    from sightline_experiments.lscmr import report, run, run_nus, without_wikipedia
     from sightline_experiments.lscmr.nus import check_sizes
+    from sightline_experiments.lscmr.report import draw_curves
     from sightline_experiments.lscmr.results import figures_of
 
     c, nus = data
@@ -70,7 +70,7 @@ def _run(
         results.notes.append("Corel5K: data unavailable, so that no words were learnt.")
     else:
         _sweep(options, corel, plans[0], workers, results)
-    options.show(tables.lines(results), figures_of(results))
+    options.show(report.lines(results), figures_of(results))
     return show_files(draw_curves(results, out))
 
 
@@ -87,11 +87,11 @@ def _sweep(
 
 
 def _unavailable(options: RunOptions, titles: dict[str, str], folder: Path) -> int:
-    from sightline_experiments.lscmr import tables
+    from sightline_experiments.lscmr import report
 
     code = options.unavailable(titles, folder)
     for title in titles:
-        for line in tables.papers_own(title):
+        for line in report.papers_own(title):
             click.echo(line)
     return code
 

@@ -55,8 +55,8 @@ def _run(
 ) -> int:
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
-    from sightline_experiments.online import run, tables
-    from sightline_experiments.online.curves import draw_curves
+    from sightline_experiments.online import report, run
+    from sightline_experiments.online.report import draw_curves
     from sightline_experiments.online.results import figures_of
 
     with contextlib.ExitStack() as stack:
@@ -68,5 +68,5 @@ def _run(
             for title, c in loaded.items()
         }
         results = run(datasets, plan, compute, ProgressBar())
-    options.show(tables.lines(results), figures_of(results))
+    options.show(report.lines(results), figures_of(results))
     return show_files(draw_curves(results, out))

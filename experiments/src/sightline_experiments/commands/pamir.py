@@ -54,13 +54,12 @@ def _run(options: RunOptions, c: Corel5K, plan: Plan, out: Path, workers: int, t
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.corel5k import NAME
-    from sightline_experiments.pamir import run, tables
-    from sightline_experiments.pamir.curves import draw_curves
+    from sightline_experiments.pamir import report, run
+    from sightline_experiments.pamir.report import draw_curves, draw_sheets
     from sightline_experiments.pamir.results import figures_of
-    from sightline_experiments.pamir.sheets import draw_sheets
 
     with LocalCompute(workers) as compute, options.cache(NAME, c) as cache:
         results = run(c, plan, compute, cache, ProgressBar(), twice)
-        options.show(tables.lines(results), figures_of(results))
+        options.show(report.lines(results), figures_of(results))
         files = draw_sheets(c, results, compute, out)
     return show_files([*files, *draw_curves(results, out)])

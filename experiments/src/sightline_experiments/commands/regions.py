@@ -49,12 +49,11 @@ def _run(options: RunOptions, c: MSRC, plan: Plan, out: Path, workers: int) -> i
     from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
     from sightline_experiments.datasets.msrc import NAME
-    from sightline_experiments.regions import run, tables
-    from sightline_experiments.regions.curves import draw_curves
+    from sightline_experiments.regions import report, run
+    from sightline_experiments.regions.report import draw_curves, draw_sheets
     from sightline_experiments.regions.results import figures_of
-    from sightline_experiments.regions.sheets import draw_sheets
 
     with LocalCompute(workers) as compute, options.cache(NAME, c) as cache:
         results = run(c, plan, compute, cache, ProgressBar())
-        options.show(tables.lines(results), figures_of(results))
+        options.show(report.lines(results), figures_of(results))
         return show_files([*draw_sheets(c, results, compute, out), *draw_curves(results, out)])

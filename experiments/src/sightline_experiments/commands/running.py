@@ -49,12 +49,12 @@ class RunOptions:
         self,
         full: Callable[[], P],
         quick: Callable[[], P],
-        known: tuple[str, ...] = (),
+        choices: tuple[str, ...] = (),
         features: str | None = None,
         splits: int | None = None,
     ) -> P:
         """Return the full or the quick plan, with the features and splits that were named."""
-        names = None if features is None else listed(features, known, "features")
+        names = None if features is None else listed(features, choices, "features")
         return (quick() if self.quick else full()).with_options(names, splits)
 
     def target(self, folder: Path) -> Path:
@@ -151,14 +151,14 @@ def _options(
     return before, after
 
 
-def listed(text: str | None, known: tuple[str, ...], what: str) -> tuple[str, ...]:
+def listed(text: str | None, choices: tuple[str, ...], what: str) -> tuple[str, ...]:
     """Return names that were given with commas between them; all there are by default."""
     if text is None:
-        return known
+        return choices
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
-        if name not in known:
-            raise UsageError(f"There are no {what} {name!r}. Known: {', '.join(known)}.")
+        if name not in choices:
+            raise UsageError(f"There are no {what} {name!r}. Known: {', '.join(choices)}.")
     return names
 
 

@@ -1,1 +1,1 @@
-"""Collections for trying things out and for measuring."""
+"""Loaders of the published datasets."""

@@ -1,8 +1,8 @@
-"""Pictures of which each belongs to one class, by the folder it lies in: what paper D learns from.
+"""Datasets of pictures with one class each, the name of their folder, for papers B and D.
 
 Caltech-101 (Fei-Fei, Fergus and Perona, 2004) without its background class: 8,677 pictures of 101
 classes with 31 to 800 each. Corel: the 50 discs of Corel5K, 100 pictures each; here all 5,000
-count, also the one that carries no words.
+count, also the one without words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = (".jpg", ".jpeg")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A dataset: what it is called, its file or folder, and how much of everything it has.
+    """A dataset: its title, its file or folder, and its expected size.
 
     `mark` is a file without which it is not this dataset. It lists classes with their counts, or
     else pictures with their classes (`by_picture`).
@@ -76,12 +76,12 @@ class Classed:
 
 
 def load_classed(data: Path, kind: Kind) -> Classed | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs.
+        The folder has another dataset, or not all of it; the message says what differs.
     """
     source = open_source(data, kind.name, (kind.mark,))
     if source is None:
@@ -90,31 +90,31 @@ def load_classed(data: Path, kind: Kind) -> Classed | None:
     by_name = [f.split("/")[1] for f in files]
     classes = tuple(sorted(set(by_name)))
     place = {name: i for i, name in enumerate(classes)}
-    found = Classed(kind, files, tuple(place[n] for n in by_name), classes, source)
-    wrong = _differences(found, _listed(source, kind))
+    dataset = Classed(kind, files, tuple(place[n] for n in by_name), classes, source)
+    wrong = _differences(dataset, _listed(source, kind))
     if wrong:
         raise DataError(f"{source.where} is not the expected {kind.title}: {'; '.join(wrong)}.")
-    return found
+    return dataset
 
 
 def _is_picture(name: str) -> bool:
     return name.startswith("images/") and name.count("/") == 2 and name.lower().endswith(_KINDS)
 
 
-def _differences(found: Classed, listed: Mapping[str, int]) -> list[str]:
-    there = ((len(found), found.kind.pictures, "pictures"),
-             (len(found.classes), found.kind.classes, "classes"))  # fmt: skip
-    wrong = [f"{n:,} {what} instead of {must:,}" for n, must, what in there if n != must]
-    counts = Counter(found.classes[i] for i in found.labels)
+def _differences(dataset: Classed, listed: Mapping[str, int]) -> list[str]:
+    totals = ((len(dataset), dataset.kind.pictures, "pictures"),
+              (len(dataset.classes), dataset.kind.classes, "classes"))  # fmt: skip
+    wrong = [f"{n:,} {what} instead of {must:,}" for n, must, what in totals if n != must]
+    counts = Counter(dataset.classes[i] for i in dataset.labels)
     differ = sorted(c for c in counts.keys() | listed.keys() if counts[c] != listed.get(c, 0))
     if differ:
         first = f"{counts[differ[0]]:,} of {differ[0]!r} instead of {listed.get(differ[0], 0):,}"
-        wrong.append(f"{len(differ):,} classes differ from {found.kind.mark}, such as {first}")
+        wrong.append(f"{len(differ):,} classes differ from {dataset.kind.mark}, such as {first}")
     return wrong
 
 
 def _listed(source: Source, kind: Kind) -> dict[str, int]:
-    """Return how many pictures of each class the dataset's own list tells of."""
+    """Return the number of pictures of each class in the dataset's own list."""
     counts: Counter[str] = Counter()
     for number, line in enumerate(source.read(kind.mark).decode("utf-8").splitlines(), 1):
         parts = line.split()

@@ -2,7 +2,7 @@
 
 4,500 pictures are for development and 500 for test (Duygulu, Barnard, de Freitas and Forsyth,
 "Object recognition as machine translation", 2002). One test picture, 161092, is listed twice, so
-499 are distinct, and 4,999 of the 5,000 pictures carry words. Pictures are looked up by their
+499 are distinct, and 4,999 of the 5,000 pictures have words. Pictures are identified by their
 number; their words are positions in `words`.
 """
 
@@ -20,7 +20,7 @@ from sightline_experiments.datasets.sources import Source, open_source
 NAME = "corel5k"
 WORDS, DEVELOPMENT, TEST = "labels/words", "labels/training_label", "labels/test_label"
 QUERIES = "queries/test_queries.tsv"
-# The paper asks for words on at least so many test pictures; 179 are.
+# The paper uses words of at least so many test pictures; there are 179.
 LEAST_TEST_PICTURES = 2
 _PICTURE_BYTES = 4 << 20
 
@@ -29,7 +29,7 @@ Query = tuple[tuple[str, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything there must be."""
+    """The expected size of the dataset."""
 
     development: int = 4500
     test: int = 500
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corel5K:
-    """The dataset: its words, its labels and where its pictures lie."""
+    """The dataset: its words, its labels and its picture files."""
 
     words: tuple[str, ...]
     development: tuple[Row, ...]
@@ -65,14 +65,14 @@ class Corel5K:
         return self.source.read(self.files[picture], _PICTURE_BYTES)
 
     def numbers(self) -> tuple[int, ...]:
-        """Return all pictures that carry words, those for development first, none twice."""
+        """Return all distinct pictures with words, those for development first."""
         return tuple(dict.fromkeys(r.picture for r in (*self.development, *self.test)))
 
     def checksum(self) -> str:
-        """Return the SHA-256 of the pictures that carry words, in their order.
+        """Return the SHA-256 of the pictures with words, in their order.
 
-        It is the same for an archive and for a folder; labels are not part of it, since nothing
-        that is computed of pictures depends on them.
+        It is the same for an archive and for a folder; labels are not part of it, since no feature
+        depends on them.
         """
         digest = hashlib.sha256()
         for picture in self.numbers():
@@ -83,34 +83,34 @@ class Corel5K:
 
 
 def load_corel5k(data: Path, counts: Counts | None = None) -> Corel5K | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs.
+        The folder has another dataset, or not all of it; the message says what differs.
     """
     source = open_source(data, NAME, (WORDS, DEVELOPMENT, TEST))
     if source is None:
         return None
     words = tuple(source.read(WORDS).decode("utf-8").split())
-    found = Corel5K(
+    dataset = Corel5K(
         words,
         _rows(source, DEVELOPMENT, len(words)),
         _rows(source, TEST, len(words)),
         _pictures(source.names()),
         source,
     )
-    wrong = differences(found, COUNTS if counts is None else counts)
+    wrong = differences(dataset, COUNTS if counts is None else counts)
     if wrong:
         raise DataError(f"{source.where} is not the expected Corel5K: {'; '.join(wrong)}.")
-    return found
+    return dataset
 
 
 def differences(c: Corel5K, counts: Counts) -> list[str]:
-    """Return what is not as it should be, a phrase each."""
+    """Return the differences from the expected dataset, a phrase each."""
     queries = queries_of(c)
-    there = {
+    actual = {
         "development": len(c.development),
         "test": len(c.test),
         "distinct_test": len({r.picture for r in c.test}),
@@ -118,12 +118,12 @@ def differences(c: Corel5K, counts: Counts) -> list[str]:
         "pictures": len(c.files),
         "queries": len(queries),
     }
-    said = {"development": "development rows", "test": "test rows",
-            "distinct_test": "distinct test pictures", "queries": "test queries"}  # fmt: skip
+    labels = {"development": "development rows", "test": "test rows",
+              "distinct_test": "distinct test pictures", "queries": "test queries"}  # fmt: skip
     wrong = [
-        f"{there[f.name]:,} {said.get(f.name, f.name)} instead of {getattr(counts, f.name):,}"
+        f"{actual[f.name]:,} {labels.get(f.name, f.name)} instead of {getattr(counts, f.name):,}"
         for f in fields(counts)
-        if there[f.name] != getattr(counts, f.name)
+        if actual[f.name] != getattr(counts, f.name)
     ]
     without = [p for p in c.numbers() if p not in c.files]
     if without:
@@ -149,8 +149,8 @@ def _other_queries(c: Corel5K, queries: Sequence[Query]) -> list[str]:
 def vocabulary(c: Corel5K) -> tuple[str, ...]:
     """Return the words of the paper's queries, sorted: those of at least two test pictures.
 
-    It looks at test captions, which a search engine could not; it is the vocabulary of the paper,
-    whose figures could not be compared otherwise.
+    It is taken from test captions, which a search engine could not do, because it is the vocabulary
+    of the paper, whose figures could not be compared otherwise.
     """
     count = dict.fromkeys(c.words, 0)
     for words in {r.picture: r.words for r in c.test}.values():
@@ -167,7 +167,7 @@ def captions(c: Corel5K, rows: Iterable[Row]) -> list[tuple[int, list[str]]]:
 def queries_of(c: Corel5K) -> list[Query]:
     """Return the test queries with the distinct pictures relevant to each.
 
-    They are all sets of words of the vocabulary that a test picture carries together.
+    They are all sets of words of the vocabulary in the caption of a test picture.
     """
     distinct = {r.picture: r for r in c.test}.values()
     found = caption_queries(captions(c, distinct), frozenset(vocabulary(c)))
@@ -194,20 +194,20 @@ def _rows(source: Source, name: str, n_words: int) -> tuple[Row, ...]:
 
 
 def _pictures(names: Sequence[str]) -> dict[int, str]:
-    found = {}
+    files = {}
     for name in names:
         stem, _, kind = name.rpartition("/")[2].rpartition(".")
         if name.startswith("images/") and kind.lower() in ("jpeg", "jpg") and stem.isdecimal():
-            found[int(stem)] = name
-    return found
+            files[int(stem)] = name
+    return files
 
 
 def _listed_queries(source: Source) -> dict[frozenset[str], frozenset[int]]:
-    found = {}
+    queries = {}
     for number, line in enumerate(source.read(QUERIES).decode("utf-8").splitlines(), 1):
         words, _, pictures = line.partition("\t")
         try:
-            found[frozenset(words.split())] = frozenset(int(p) for p in pictures.split())
+            queries[frozenset(words.split())] = frozenset(int(p) for p in pictures.split())
         except ValueError:
             raise DataError(f"{source.where}: line {number} of {QUERIES} is no query.") from None
-    return found
+    return queries

@@ -1,9 +1,9 @@
 """MSRC v2: pictures with a label for every pixel, which paper E's method never sees.
 
 Shotton, Winn, Rother and Criminisi, 2006: 591 pictures of 20 categories, about 320×213, in which 23
-things are marked; a tag is a thing that is somewhere in the picture. The notice that comes with the
-data advises to leave out horse and mountain, of which there are few, so 21 tags are left. It may
-not be used for commercial purposes.
+classes are labelled; a tag is a class that occurs in the picture. The notice of the data advises to
+leave out horse and mountain, which are rare, so 21 tags are left. It may not be used for commercial
+purposes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PICTURE_BYTES, _MOST_PIXELS = 4 << 20, 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything there has to be: pictures, scenes, classes with void."""
+    """The expected numbers of pictures, scenes, and classes with void."""
 
     pictures: int = 591
     scenes: int = 20
@@ -42,8 +42,8 @@ class MSRC:
     ----------
     files : of each picture.
     scenes : the category of each picture, from 0.
-    words : the tags there are.
-    tags : (pictures, words), which each picture carries.
+    words : the tags.
+    tags : (pictures, words), the tags of each picture.
     classes : the word of each value of a label map, or -1.
     """
 
@@ -62,7 +62,7 @@ class MSRC:
         return self.source.read(self.files[picture], _PICTURE_BYTES)
 
     def truth(self, picture: int) -> NDArray[np.int64]:
-        """Return the word of each pixel, or -1 where there is none: (height, width)."""
+        """Return the word of each pixel, or -1 if it has none: (height, width)."""
         from PIL import Image, UnidentifiedImageError
 
         name = self.files[picture].replace("images/", "gt/").replace(".jpg", ".png")
@@ -90,12 +90,12 @@ class MSRC:
 
 
 def load_msrc(data: Path, counts: Counts | None = None) -> MSRC | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs.
+        The folder has another dataset, or not all of it; the message says what differs.
     """
     source = open_source(data, NAME, (_CLASSES, _TAGS))
     if source is None:
@@ -129,16 +129,16 @@ def _lines(source: Source, name: str, columns: int) -> list[str]:
     return lines
 
 
-def _check(found: MSRC, counts: Counts, classes: int, scenes: int) -> None:
-    there = set(found.source.names())
-    truths = {f.replace("images/", "gt/").replace(".jpg", ".png") for f in found.files}
+def _check(dataset: MSRC, counts: Counts, classes: int, scenes: int) -> None:
+    existing = set(dataset.source.names())
+    truths = {f.replace("images/", "gt/").replace(".jpg", ".png") for f in dataset.files}
     numbers = (
-        (len(set(found.files) & there), counts.pictures, "pictures"),
-        (len(truths & there), counts.pictures, "label maps"),
-        (len(found.files), counts.pictures, "listed pictures"),
+        (len(set(dataset.files) & existing), counts.pictures, "pictures"),
+        (len(truths & existing), counts.pictures, "label maps"),
+        (len(dataset.files), counts.pictures, "listed pictures"),
         (scenes, counts.scenes, "categories"),
         (classes, counts.classes, "classes"),
     )
     wrong = [f"{n:,} {what} instead of {must:,}" for n, must, what in numbers if n != must]
     if wrong:
-        raise DataError(f"{found.source.where} is not the expected {TITLE}: {'; '.join(wrong)}.")
+        raise DataError(f"{dataset.source.where} is not the expected {TITLE}: {'; '.join(wrong)}.")

@@ -1,7 +1,7 @@
 """Tables of whole numbers as text, read block by block into sparse rows.
 
-A line is a row, and white space parts its numbers. A table of some hundred million numbers, most of
-them zeros, is never held as a whole: what is kept of a block are its numbers above zero.
+A line is a row of numbers separated by white space. A table of some hundred million numbers, most
+of them zero, is never in memory as a whole: of each block only numbers above zero are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KIND[ord("\n")] = _END
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a table must be: its file, its rows and columns, and its largest number."""
+    """What a table must have: its file, its rows and columns, and its largest number."""
 
     name: str
     n_rows: int
@@ -42,16 +42,16 @@ class Table:
 
 
 def read_table(
-    source: Source, table: Table, kept: Bools | None = None, progress: Progress = _SILENT
+    source: Source, table: Table, selected: Bools | None = None, progress: Progress = _SILENT
 ) -> Any:
     """Return the rows of a table, scipy's CSR of float32.
 
     Parameters
     ----------
-    source : where the file lies.
-    table : what must be in it.
-    kept : which rows are wanted; all by default.
-    progress : told of each row.
+    source : the source of the file.
+    table : what it must have.
+    selected : which rows to read; all by default.
+    progress : advanced by each row.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def read_table(
     per_row, columns, values = [], [], []
     n = 0
     for line, chunk in _whole_lines(source, table):
-        found = _Parsed(source, table, line, chunk).cells(n)
-        wanted = None if kept is None else kept[n : n + found.n_rows]
-        counts, column, value = found.of(wanted)
+        parsed = _Parsed(source, table, line, chunk).cells(n)
+        wanted = None if selected is None else selected[n : n + parsed.n_rows]
+        counts, column, value = parsed.of(wanted)
         per_row.append(counts)
         columns.append(column)
         values.append(value)
-        n += found.n_rows
-        progress.advance(found.n_rows)
+        n += parsed.n_rows
+        progress.advance(parsed.n_rows)
     if n != table.n_rows:
         raise DataError(f"{source.where}: {table.name} has {n:,} rows instead of {table.n_rows:,}.")
     start = np.concatenate([[0], np.cumsum(np.concatenate(per_row))])
@@ -88,7 +88,7 @@ class _Cells:
     value: Ints
 
     def of(self, rows: Bools | None) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
-        """Return how many numbers the wanted rows have, their columns, and what they are."""
+        """Return the count of numbers in each selected row, their columns and values."""
         counts = np.bincount(self.row, minlength=self.n_rows)
         column, value = self.column.astype(np.int32), self.value.astype(np.float32)
         if rows is None:
@@ -98,25 +98,25 @@ class _Cells:
 
 
 class _Parsed:
-    """Some whole lines of a table, and the number of the first of them."""
+    """Some complete lines of a table, and the number of the first."""
 
     def __init__(self, source: Source, table: Table, line: int, chunk: bytes) -> None:
         self.where, self.table, self.line = source.where, table, line
         self.text: Bytes = np.frombuffer(chunk, dtype=np.uint8)
         self.kind: Bytes = _KIND[self.text]
 
-    def cells(self, seen: int) -> _Cells:
-        """Return the numbers above zero, when `seen` rows came before."""
+    def cells(self, n_before: int) -> _Cells:
+        """Return the numbers above zero; `n_before` rows came before."""
         wrong = np.flatnonzero(self.kind == _ELSE)
         if len(wrong):
             raise self._error(self._line_of(wrong[0]), "holds something that is no whole number")
         digit = np.concatenate([[False], self.kind == _DIGIT, [False]])
         change = np.flatnonzero(digit[1:] != digit[:-1])
         begin, length = change[::2], change[1::2] - change[::2]
-        n_rows = self._checked_rows(begin, seen)
+        n_rows = self._checked_rows(begin, n_before)
         if length.max(initial=0) > _LONGEST_NUMBER:
             self._too_large(begin[length.argmax()])
-        # Most numbers are a single zero, and are not looked at any further.
+        # Most numbers are a single zero, and are skipped.
         place = np.flatnonzero((length > 1) | (self.text[begin] != _ZERO))
         value = self._values(begin[place], length[place])
         if value.max(initial=0) > self.table.largest:
@@ -126,7 +126,7 @@ class _Parsed:
         return _Cells(n_rows, row, column, value[above])
 
     def _checked_rows(self, begin: Ints, seen: int) -> int:
-        """Return how many rows there are; below the last of the table lines must be empty."""
+        """Return the number of rows; lines after the last row of the table must be empty."""
         ends = np.flatnonzero(self.kind == _END)
         counts = np.diff(np.searchsorted(begin, ends), prepend=0)
         rows = counts[: self.table.n_rows - seen]
@@ -159,7 +159,7 @@ class _Parsed:
 
 
 def _whole_lines(source: Source, table: Table) -> Iterator[tuple[int, bytes]]:
-    """Yield lines, some at a time, and the number of the first of them, from 1."""
+    """Yield blocks of complete lines, and the number of the first line of each, from 1."""
     line, rest = 1, b""
     for block in source.blocks(table.name, MOST_BYTES):
         cut = block.rfind(b"\n") + 1

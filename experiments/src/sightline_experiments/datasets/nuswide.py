@@ -1,7 +1,7 @@
 """NUS-WIDE: 269,648 pictures of Flickr, their tags, and which of 81 concepts they show.
 
 Chua et al., "NUS-WIDE: a real-world web image database from National University of Singapore",
-CIVR 2009. What is read is published as text: for each concept a 0 or 1 for every picture, for each
+CIVR 2009. The data are published as text: for each concept a 0 or 1 for every picture, for each
 picture a 0 or 1 for each of the 1,000 most frequent tags, and how often it has each of 500 visual
 words. Pictures with a tag and a concept are kept. The files are those of the archives ConceptsList,
 Groundtruth, NUS_WID_Tags and NUS_WID_Low_Level_Features, beside each other.
@@ -27,7 +27,7 @@ TITLE = "NUS-WIDE"
 CONCEPTS = "ConceptsList/Concepts81.txt"
 LABELS = "Groundtruth/AllLabels/Labels_{}.txt"
 TAGS = "NUS_WID_Tags/AllTags1k.txt"
-# Where unpacked archives have left the visual words.
+# Places of the visual words in unpacked archives.
 VISUAL_WORDS = (
     "NUS_WID_Low_Level_Features/Low_Level_Features/BoW_int.dat",
     "NUS_WID_Low_Level_Features/BoW_int.dat",
@@ -40,7 +40,7 @@ _SILENT = NoProgress()
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything the files must hold, before any picture is left out."""
+    """The expected size of the files, before any picture is left out."""
 
     pictures: int = 269_648
     concepts: int = 81
@@ -57,11 +57,11 @@ class NusWide:
 
     Attributes
     ----------
-    pictures : how often each visual word is there; scipy's CSR.
+    pictures : counts of visual words; scipy's CSR.
     tags : 1 for each tag; scipy's CSR.
-    concepts : which concepts are there, a column each.
+    concepts : a column for each concept.
     names : of the concepts.
-    places : of the pictures in the published lists, from 0.
+    places : positions of the pictures in the published lists, from 0.
     """
 
     pictures: Any
@@ -77,12 +77,12 @@ class NusWide:
 def load_nuswide(
     data: Path, counts: Counts | None = None, progress: Progress = _SILENT
 ) -> NusWide | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs,
+        The folder has another dataset, or not all of it; the message says what differs,
         and in which line of which file.
     """
     source = open_source(data, NAME, (CONCEPTS, TAGS))
@@ -92,22 +92,22 @@ def load_nuswide(
     words = _visual_words(source)
     names = _names(source, counts.concepts)
     concepts = _concepts(source, names, counts, progress)
-    shown: Bools = np.asarray(concepts.any(axis=1))
-    tags = _read(source, Table(TAGS, counts.pictures, counts.tags, 1), shown, progress)
+    has_concept: Bools = np.asarray(concepts.any(axis=1))
+    tags = _read(source, Table(TAGS, counts.pictures, counts.tags, 1), has_concept, progress)
     tagged = np.diff(tags.indptr) > 0
-    kept = shown.copy()
-    kept[shown] = tagged
-    if not kept.any():
+    selected = has_concept.copy()
+    selected[has_concept] = tagged
+    if not selected.any():
         raise DataError(f"{source.where}: no picture has both a tag and a concept.")
     table = Table(words, counts.pictures, counts.visual_words, _LARGEST_COUNT)
-    pictures = _read(source, table, kept, progress)
-    return NusWide(pictures, tags[tagged], concepts[kept], names, np.flatnonzero(kept))
+    pictures = _read(source, table, selected, progress)
+    return NusWide(pictures, tags[tagged], concepts[selected], names, np.flatnonzero(selected))
 
 
 def _visual_words(source: Source) -> str:
-    there = set(source.names())
+    files = set(source.names())
     for name in VISUAL_WORDS:
-        if name in there:
+        if name in files:
             return name
     raise DataError(
         f"{source.where} holds no visual words of pictures. They are looked for in "
@@ -125,8 +125,8 @@ def _names(source: Source, n: int) -> tuple[str, ...]:
             f"{source.where} is not the expected NUS-WIDE: {CONCEPTS} names {len(names)} concepts, "
             f"{len(set(names))} of them different, instead of {n}."
         )
-    there = set(source.names())
-    missing = [LABELS.format(name) for name in names if LABELS.format(name) not in there]
+    files = set(source.names())
+    missing = [LABELS.format(name) for name in names if LABELS.format(name) not in files]
     if missing:
         raise DataError(
             f"{source.where} is not the expected NUS-WIDE: it has no {missing[0]}"
@@ -136,18 +136,18 @@ def _names(source: Source, n: int) -> tuple[str, ...]:
 
 
 def _concepts(source: Source, names: tuple[str, ...], counts: Counts, progress: Progress) -> Bools:
-    found = np.zeros((counts.pictures, len(names)), dtype=np.bool_)
+    flags = np.zeros((counts.pictures, len(names)), dtype=np.bool_)
     progress.start("NUS-WIDE, concepts", len(names))
     for i, name in enumerate(names):
         rows = read_table(source, Table(LABELS.format(name), counts.pictures, 1, 1))
-        found[:, i] = np.diff(rows.indptr) > 0
+        flags[:, i] = np.diff(rows.indptr) > 0
         progress.advance()
     progress.finish()
-    return found
+    return flags
 
 
-def _read(source: Source, table: Table, kept: Bools, progress: Progress) -> Any:
+def _read(source: Source, table: Table, selected: Bools, progress: Progress) -> Any:
     progress.start(f"NUS-WIDE, {table.name.rpartition('/')[2]}", table.n_rows)
-    rows = read_table(source, table, kept, progress)
+    rows = read_table(source, table, selected, progress)
     progress.finish()
     return rows

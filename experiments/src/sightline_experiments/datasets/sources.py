@@ -1,8 +1,8 @@
-"""Where the files of a dataset lie: a zip archive, or the same files unpacked in a folder.
+"""The files of a dataset: in a zip archive, or unpacked in a folder.
 
-Nothing is ever unpacked or written. Files are read into memory one by one, or some of a file at a
-time, up to a size; an archive whose names lead elsewhere, that holds links or is encrypted is
-refused, and so is a link in a folder.
+Nothing is unpacked or written. Files are read into memory one by one, or block by block, up to a
+size limit. Archives with names that lead out of them, with links or encryption are rejected, and so
+are links in a folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DECODE_TASK = "sightline_experiments.datasets.sources:decode_blob"
 MOST_BYTES = 64 << 20
 _BLOCK = 1 << 20
 _MOST_FILES = 200_000
-# What reading a damaged archive raises.
+# Exceptions that reading a damaged archive raises.
 _UNREADABLE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError,
     EOFError, OSError,
@@ -52,7 +52,7 @@ class Source(Protocol):
 
 
 def open_source(data: Path, name: str, marks: Sequence[str]) -> Source | None:
-    """Return the files of a dataset; None if the folder does not hold it.
+    """Return the files of a dataset; None if the folder does not have it.
 
     Parameters
     ----------
@@ -95,14 +95,14 @@ class FolderSource:
     def names(self) -> list[str]:
         """Return the names of all files, sorted."""
         root = os.fsdecode(self._root)
-        found = []
+        names = []
         for place, folders, files in os.walk(root):
             folders[:] = [f for f in folders if not f.startswith(".")]
             below = os.path.relpath(place, root)
-            found += [f if below == "." else f"{below}/{f}" for f in files]
-            if len(found) > _MOST_FILES:
+            names += [f if below == "." else f"{below}/{f}" for f in files]
+            if len(names) > _MOST_FILES:
                 raise DataError(f"{self.where} has more than {_MOST_FILES} files.")
-        return sorted(found)
+        return sorted(names)
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the content of one file, which may have `most` bytes."""
@@ -130,8 +130,8 @@ class ZipSource:
     Parameters
     ----------
     path : of the archive.
-    mark : a file whose place tells which folder of the archive the dataset begins at: the
-        outermost one, or a single folder in it.
+    mark : a file of the dataset; its place tells whether the dataset begins at the root of the
+        archive or in a single folder.
     """
 
     def __init__(self, path: Path, mark: str) -> None:
@@ -166,7 +166,7 @@ class ZipSource:
         """Yield the content of one file, which may have `most` bytes, some of it at a time."""
         if name not in self._entries:
             raise DataError(f"{self.where} holds no {_said(name)}.")
-        # The header's own word on its size is not trusted.
+        # The size in the header is not trusted.
         return _of_size(self._blocks(name), most, f"{self.where}: {_said(name)}")
 
     def _blocks(self, name: str) -> Iterator[bytes]:

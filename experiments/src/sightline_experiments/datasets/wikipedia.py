@@ -1,8 +1,8 @@
 """Wikipedia's featured articles: 2,866 pairs of a text and a picture, of one of 10 classes each.
 
-Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", ACM Multimedia 2010. What is
-published are features: of a picture 128 shares of visual words, of a text 10 shares of topics. The
-texts and pictures themselves are not part of it. 2,173 pairs are for training and 693 for test.
+Rasiwasia et al., "A new approach to cross-modal multimedia retrieval", ACM Multimedia 2010. Only
+features are published: of a picture the shares of 128 visual words, of a text those of 10 topics,
+but not the texts and pictures themselves. 2,173 pairs are for training and 693 for test.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUM = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything there must be."""
+    """The expected size of the dataset."""
 
     train: int = 2173
     test: int = 693
@@ -60,7 +60,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wikipedia:
-    """The dataset: pairs for training, pairs for test, and what the classes are called."""
+    """The dataset: pairs for training, pairs for test, and the names of the classes."""
 
     train: Pairs
     test: Pairs
@@ -77,42 +77,42 @@ class Wikipedia:
 
 
 def load_wikipedia(data: Path, counts: Counts | None = None) -> Wikipedia | None:
-    """Return the dataset in a folder; None if it is not there.
+    """Return the dataset in a folder; None if it is missing.
 
     Raises
     ------
     DataError
-        Something is there, but not this dataset, or not all of it; the message says what differs.
+        The folder has another dataset, or not all of it; the message says what differs.
     """
     source = open_source(data, NAME, (FEATURES, TRAIN, TEST, CLASSES))
     if source is None:
         return None
     matrices = _matrices(source)
     names = tuple(source.read(CLASSES).decode("utf-8").split())
-    found = Wikipedia(
+    dataset = Wikipedia(
         Pairs(matrices["I_tr"], matrices["T_tr"], _classes(source, TRAIN)),
         Pairs(matrices["I_te"], matrices["T_te"], _classes(source, TEST)),
         names,
     )
-    wrong = differences(found, COUNTS if counts is None else counts)
+    wrong = differences(dataset, COUNTS if counts is None else counts)
     if wrong:
         raise DataError(f"{source.where} is not the expected Wikipedia set: {'; '.join(wrong)}.")
-    return found
+    return dataset
 
 
 def differences(c: Wikipedia, counts: Counts) -> list[str]:
-    """Return what is not as it should be, a phrase each."""
-    there = Counts(
+    """Return the differences from the expected dataset, a phrase each."""
+    actual = Counts(
         len(c.train), len(c.test), len(c.classes), c.train.pictures.shape[1],
         c.train.texts.shape[1],
     )  # fmt: skip
-    said = {"train": "training pairs", "test": "test pairs", "picture_columns": "picture columns",
-            "text_columns": "text columns"}  # fmt: skip
+    labels = {"train": "training pairs", "test": "test pairs", "picture_columns": "picture columns",
+              "text_columns": "text columns"}  # fmt: skip
     wrong = [
-        f"{getattr(there, f.name):,} {said.get(f.name, f.name)} instead of "
+        f"{getattr(actual, f.name):,} {labels.get(f.name, f.name)} instead of "
         f"{getattr(counts, f.name):,}"
         for f in fields(counts)
-        if getattr(there, f.name) != getattr(counts, f.name)
+        if getattr(actual, f.name) != getattr(counts, f.name)
     ]
     for what, pairs in (("training", c.train), ("test", c.test)):
         wrong += _wrong_pairs(what, pairs, c, counts)
@@ -136,7 +136,7 @@ def _wrong_pairs(what: str, pairs: Pairs, c: Wikipedia, counts: Counts) -> list[
 
 
 def _matrices(source: Source) -> dict[str, Doubles]:
-    """Read the matrices; scipy's reader of such files runs nothing that they hold."""
+    """Read the matrices; scipy's reader of such files runs no code in them."""
     from scipy.io import loadmat, whosmat
     from scipy.io.matlab import MatReadError
 
@@ -146,14 +146,14 @@ def _matrices(source: Source) -> dict[str, Doubles]:
         large = [n for n, shape, _ in whosmat(io.BytesIO(content)) if np.prod(shape) > _MOST_CELLS]
         if large:
             raise DataError(f"{source.where}: {FEATURES} holds the table {large[0]}, too large.")
-        found = loadmat(io.BytesIO(content), variable_names=_MATRICES)
+        tables = loadmat(io.BytesIO(content), variable_names=_MATRICES)
     except DataError:
         raise
     except (MatReadError, NotImplementedError, ValueError, TypeError, OSError, IndexError) as e:
         raise DataError(f"{source.where}: {FEATURES} is no MATLAB file to be read. {e}") from e
     matrices = {}
     for name in _MATRICES:
-        table = found.get(name)
+        table = tables.get(name)
         if table is None or table.dtype.kind not in "fiu" or table.ndim != 2:
             raise DataError(f"{source.where}: {FEATURES} has no table of numbers {name}.")
         matrices[name] = np.ascontiguousarray(table, dtype=np.float64)
@@ -161,10 +161,10 @@ def _matrices(source: Source) -> dict[str, Doubles]:
 
 
 def _classes(source: Source, name: str) -> Ints:
-    found = []
+    classes = []
     for number, line in enumerate(source.read(name).decode("utf-8").splitlines(), 1):
         parts = line.split("\t")
         if len(parts) != 3 or not parts[2].strip().isdecimal() or int(parts[2]) < 1:
             raise DataError(f"{source.where}: line {number} of {name} names no pair and class.")
-        found.append(int(parts[2]) - 1)
-    return np.array(found, dtype=np.int64)
+        classes.append(int(parts[2]) - 1)
+    return np.array(classes, dtype=np.int64)

@@ -1,8 +1,8 @@
 """The experiment of paper B: sessions of relevance feedback, by simulated users.
 
-`plan` holds everything that may be tuned; `space` lays descriptors out and draws queries; `methods`
-are the learners; `sessions` lets all of them go through their rounds at once; `judging` measures
-each ranking. `results`, `tables`, `curves` and `paper` show what was found.
+`plan` holds everything that may be tuned; `space` scales descriptors and draws queries; `methods`
+are the learners; `sessions` runs the rounds of all of them; `judging` measures each ranking.
+`results` and `report` have the figures, `paper` what the paper says of them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sightline_experiments.feedback.plan import DESCRIPTORS, Plan
 from sightline_experiments.feedback.results import FeatureResult, FeedbackResults
 from sightline_experiments.feedback.sessions import Track, run_sessions
 from sightline_experiments.feedback.space import Space, choose_queries
-from sightline_experiments.online.folds import Fold
 from sightline_experiments.online.pool import Describer
+from sightline_experiments.online.protocol import Fold
 
 
 def run(

@@ -1,10 +1,10 @@
-"""What is measured of a ranking: P@20, AP@T and the precision among pictures nobody judged.
+"""Measures of a ranking: P@20, AP@T and the precision among unjudged pictures.
 
     headline     the query is left out of the ranking, T = min(class size - 1, 180)
     paper        the query is ranked with the others, and is relevant, T = min(class size, 180)
 
-P@20 and AP@T count pictures that were judged before, which stay in the ranking; a learner may know
-them by heart. So there is also P@20 of the ranking without them, as a share of what is possible.
+P@20 and AP@T count pictures that were judged before, which stay in the ranking; a learner may
+memorise them. So there is also P@20 of the ranking without them, as a share of what is possible.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sightline._typing import Bools, Ints
 
 
 class Measured(NamedTuple):
-    """Of one ranking; `unjudged` is NaN where no relevant picture is left to be judged."""
+    """The measures of one ranking; `unjudged` is NaN if no relevant picture is left to judge."""
 
     precision: float
     average: float

@@ -1,4 +1,4 @@
-"""The methods that are measured: learners as they are shipped, and how their sessions begin."""
+"""The methods: learners with their default parameters, and how their sessions begin."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ UNPLACED = "PA blended, not placed"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A learner, made anew for each session.
+    """A learner, a new one for each session.
 
     Attributes
     ----------
-    learner : makes one.
-    from_query : whether it is started with the query's row.
-    frame : how rows are laid out (`similarity.frames`), if not as for the others.
-    placed : put judged pictures first and last, if the learner says where they stand.
+    learner : returns a new learner.
+    from_query : whether it starts with the query's row.
+    frame : scaling of rows (`similarity.frames`), if not that of the others.
+    placed : put judged pictures first and last, if the learner has places for them.
     """
 
     learner: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""What paper B says of its curves; it prints no table. Each statement is held against our figures.
+"""The statements of paper B about its curves, checked by our figures; it prints no table.
 
 Piras, Giacinto and Paredes, 2013, section 4.3, on Caltech-101 and -256 with EHD and CEDD.
 """
@@ -13,12 +13,12 @@ from sightline_experiments.feedback.methods import KERNEL, LINEAR, MACHINE, NEAR
 from sightline_experiments.feedback.sessions import Track
 
 PAPERS_FEATURES = ("ehd", "cedd")
-# From which round on the paper sees linear PA ahead in AP@T.
+# The round from which on linear PA is ahead in AP@T in the paper.
 _AHEAD_FROM = 4
 
 
 def claims(features: str, tracks: Mapping[str, Track]) -> Iterator[tuple[str, bool]]:
-    """Yield what the paper says of a set of features, and whether it is so here."""
+    """Yield the paper's statements about a set of features, and whether they hold here."""
     if features not in PAPERS_FEATURES or not all(m in tracks for m in PAPERS):
         return
     baselines = [m for m in PAPERS if m != LINEAR]

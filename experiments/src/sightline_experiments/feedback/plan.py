@@ -1,4 +1,4 @@
-"""What a run does: queries, rounds and methods. All that may be tuned is here."""
+"""The plan of a run: queries, rounds and methods. All that may be tuned is here."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Plan(RunPlan):
     ----------
     queries, rounds, shown : how many queries, rounds of feedback, and pictures judged in each.
     most : the largest T of AP@T.
-    frame : how rows are laid out (`similarity.frames`), but for methods that have their own.
+    frame : scaling of rows (`similarity.frames`), but for methods that have their own.
     methods : of `METHODS`.
-    sweep : values of C that linear PA is measured with besides.
+    sweep : further values of C for linear PA.
     flipped : share of wrong judgements of the noisy user.
-    background : pictures that nobody judged, drawn once for all sessions.
+    background : number of unjudged pictures, drawn once for all sessions.
     """
 
     queries: int
@@ -58,5 +58,5 @@ def full_plan() -> Plan:
 
 
 def quick_plan() -> Plan:
-    """Return a run that shows how it goes: fewer queries, and less of the sweep."""
+    """Return a run for a first look: fewer queries, and less of the sweep."""
     return replace(full_plan(), queries=120, sweep=(0.001, 1.0, 1000.0))

@@ -1,4 +1,4 @@
-"""What a run found, and its figures in the form in which all experiments write them."""
+"""Results of a run, and its figures in the form of all experiments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FeatureResult:
     ----------
     tracks : by method.
     sweep : linear PA, by C.
-    noisy : the shipped learner with a user who is wrong now and then.
+    noisy : the default learner with a user who sometimes judges wrongly.
     """
 
     features: str

@@ -1,7 +1,7 @@
-"""Many sessions at once: as `feedback.simulation`, one round of all queries after the other.
+"""Many sessions at once: as `feedback.simulation`, but round by round for all queries.
 
-Linear learners of all sessions are ranked by one product of matrices, and the others by distances
-that were computed once for all (`Space.squared`); nothing else differs from a session by itself.
+Linear learners of all sessions rank by one product of matrices, the others by distances that were
+computed once for all (`Space.squared`); otherwise a session is the same as on its own.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """What became of the sessions of one method, (rounds + 1, queries) each; see `Measured`.
+    """Measurements of the sessions of one method, (rounds + 1, queries) each; see `Measured`.
 
     Attributes
     ----------
-    seconds : CPU seconds of learning, per session and round.
-    blended : the share of the untouched ranking after the last round, where there is a blend.
+    seconds : CPU seconds of training, per session and round.
+    blended : the share of the initial ranking after the last round, if the learner blends.
     """
 
     precision: Doubles
@@ -48,7 +48,7 @@ class Track:
         return float((self.average[-1] < self.average[0] - _TOLERANCE).mean())
 
     def gain(self) -> float:
-        """Return what feedback added to the mean AP@T."""
+        """Return the gain of feedback in mean AP@T."""
         return float((self.average[-1] - self.average[0]).mean())
 
 
@@ -73,21 +73,21 @@ def run_sessions(
     flipped: float = 0.0,
     place: bool = True,
 ) -> Track:
-    """Let a learner made for each query go through its rounds; measure every ranking.
+    """Run the rounds of a session for each query, and measure every ranking.
 
     Parameters
     ----------
-    make : makes a learner.
-    from_query : start it with the query's row, or with nothing.
-    flipped : share of pictures about which a user is wrong.
-    place : put judged pictures first and last, if the learner says where they stand.
+    make : returns a new learner.
+    from_query : start it with the query's row, or from zero.
+    flipped : share of pictures that a user judges wrongly.
+    place : put judged pictures first and last, if the learner has places for them.
     """
     sessions = []
     for q in queries.tolist():
         user = SimulatedUser(space.labels == space.labels[q], flipped, random_state=q)
         learner = make().start(space.rows[q] if from_query else None, space.background)
         sessions.append(_Session(q, learner, user, np.array([q], dtype=np.int64)))
-    found: list[list[Measured]] = []
+    by_round: list[list[Measured]] = []
     spent = 0.0
     for number in range(rounds + 1):
         begun = time.process_time()
@@ -97,9 +97,9 @@ def run_sessions(
                     space.rows[s.judged], np.append(1, s.user.judge(s.judged[1:]))
                 )
         spent += time.process_time() - begun
-        found.append(_measure_all(sessions, space, number > 0, place, shown, most))
+        by_round.append(_measure_all(sessions, space, number > 0, place, shown, most))
         progress.advance()
-    table = np.array(found).transpose(2, 0, 1)
+    table = np.array(by_round).transpose(2, 0, 1)
     shares = [getattr(s.learner, "weight_", np.nan) for s in sessions]
     p, a, paper_p, paper_a, unjudged = table
     seconds = spent / max(rounds * len(sessions), 1)
@@ -110,15 +110,15 @@ def _measure_all(
     sessions: Sequence[_Session], space: Space, learnt: bool, place: bool, shown: int, most: int
 ) -> list[Measured]:
     """Rank and measure all sessions, and let their users judge the best pictures."""
-    found = []
+    measurements = []
     for begin in range(0, len(sessions), _AT_ONCE):
         some = sessions[begin : begin + _AT_ONCE]
         for s, scores in zip(some, _scores(some, space, learnt, place), strict=True):
             order = best(scores, depth(len(s.judged), shown, most))
-            found.append(measured(order, s.user.fits, s.query, s.judged, shown, most))
+            measurements.append(measured(order, s.user.fits, s.query, s.judged, shown, most))
             first = order[order != s.query][:shown]
             s.judged = np.append(s.judged, first[~np.isin(first, s.judged)])
-    return found
+    return measurements
 
 
 def _scores(sessions: Sequence[_Session], space: Space, learnt: bool, place: bool) -> list[Any]:
@@ -128,20 +128,20 @@ def _scores(sessions: Sequence[_Session], space: Space, learnt: bool, place: boo
         own = learnt and s.learner.ready and s.learner.linear
         row[:] = s.learner.w_ if own else space.rows[s.query]
     products: Floats = weights @ space.rows.T
-    found: list[Any] = list(products)
+    session_scores: list[Any] = list(products)
     for i, s in enumerate(sessions):
         if not learnt or not s.learner.ready or s.learner.linear:
             continue
         if isinstance(s.learner, NearnessLearner):
-            found[i] = s.learner.scores_by_distance(space.squared[s.judged].T)
+            session_scores[i] = s.learner.scores_by_distance(space.squared[s.judged].T)
         else:
-            found[i] = s.learner.decision_function(space.rows)
+            session_scores[i] = s.learner.decision_function(space.rows)
     if not learnt or not place:
-        return found
-    return [_placed(s, scores) for s, scores in zip(sessions, found, strict=True)]
+        return session_scores
+    return [_placed(s, scores) for s, scores in zip(sessions, session_scores, strict=True)]
 
 
 def _placed(s: _Session, scores: Any) -> Any:
-    """Put judged pictures where the learner says they stand, if it says so."""
+    """Put judged pictures at the places that the learner has for them, if any."""
     stands = getattr(s.learner, "stands_", None)
     return scores if stands is None else placed(scores, s.judged, stands)

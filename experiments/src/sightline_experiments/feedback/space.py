@@ -1,4 +1,4 @@
-"""The pictures of a dataset as sessions see them: rows laid out, classes, and queries."""
+"""The pictures of a dataset in sessions: scaled rows, classes, and queries."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Space:
 
     Attributes
     ----------
-    rows : of all pictures, laid out.
-    labels : the class of each.
-    sizes : how many pictures the class of each has.
-    background : rows of pictures that nobody judged.
+    rows : scaled rows of all pictures.
+    labels : the class of each picture.
+    sizes : the size of each picture's class.
+    background : rows of a random sample of pictures.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Space:
             out[part] += lengths[part, None]
             out[part] += lengths[None, :]
         np.maximum(out, 0.0, out=out)
-        # Rounding leaves something, of which roots make much.
+        # Rounding leaves small values, whose square roots are not small.
         np.fill_diagonal(out, 0.0)
         return out
 
@@ -84,7 +84,7 @@ def choose_queries(labels: Any, n: int, seed: int = SEED) -> Ints:
 
 
 def validation_queries(labels: Any, n: int) -> Ints:
-    """Return up to n pictures to choose settings by, none of which `choose_queries` gives.
+    """Return up to n validation queries, none of which is in `choose_queries`.
 
     >>> labels = np.repeat(np.arange(3), 9)
     >>> bool(np.isin(validation_queries(labels, 9), choose_queries(labels, 9)).any())

@@ -1,10 +1,10 @@
 """The experiments of paper C: texts and pictures, of Wikipedia and NUS-WIDE, ranked for each other.
 
-`plan` holds everything that may be tuned; `protocol` has splits, lists and what methods see of a
-split, `shape` and `inputs` how rows are laid out, `stacking` makes class probabilities of them and
-`methods` has what is done with either; `evaluation` measures each choice once on the test pairs.
-`nus` and `nus_plan` are the same for NUS-WIDE.
-`results`, `tables` and `curves` show what was found, beside the figures of `paper`.
+`plan` holds everything that may be tuned; `protocol` has splits, candidate lists and what methods
+see of a split, `shape` and `inputs` the features, `stacking` class probabilities predicted from
+them, `methods` what is fitted to either; `evaluation` measures each choice once on the test pairs.
+`nus` and `nus_plan` are the same for NUS-WIDE. `results` and `report` have the figures beside those
+of `paper`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Experiment(Experiment[_Task, Fitted, DirectionResult]):
         return trial, METHODS[method](final, {**trial.settings, **fitted.fixed})
 
     def measure(self, result: DirectionResult, fitted: Fitted, split: _Task) -> None:
-        """Add what a method's ranking of the test documents is worth."""
+        """Add the measures of a method's ranking of the test documents."""
         result.outcomes.append(
             self.test_set.measure(result.method, split.direction, split.number, fitted.scorer)
         )

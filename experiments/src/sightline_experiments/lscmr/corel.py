@@ -1,10 +1,10 @@
 """LSCMR on Corel5K: captions against pictures, how many dimensions are needed, what they mean.
 
-A text is the words of a caption, weighted by idf; a picture is its visual terms, or what a network
-says of it. Whatever comes from the same disc of the collection is relevant ("disc"), or whatever
-shares a word ("word"). Of the development pictures 4,000 are learnt from, in lists of 40 random
-candidates, and the others choose lam and then the number of dimensions; the test pictures are asked
-once, at what was chosen.
+A text is the words of a caption, weighted by idf; a picture is its visual terms, or the vector of a
+network. Relevant is a picture of the same disc of the collection ("disc"), or one that shares a
+word ("word"). Of the development pictures 4,000 are for training, in lists of 40 random candidates,
+and the others select lam and then the number of dimensions; the test pictures are ranked once, with
+the selected values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sightline_experiments.pamir.inputs import InputScaling, SomeRows
 from sightline_experiments.pamir.pool import Describer
 
 RELEVANCE = ("disc", "word")
-# Names of features as all experiments write them, and what they are of the pool.
+# Names of features as all experiments write them, with view and weighting of the pool.
 VIEWS = {"classic-strict": ("b64_k2000", "tfidf"), "deep": ("deep", "centred")}
 # Pictures are numbered by the disc they came on, a hundred to a disc, thousands apart.
 _DISC = 1000
@@ -39,7 +39,7 @@ _DISC = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """Some pictures: their captions, what is seen of them, and what is relevant to what."""
+    """Some pictures: their captions, their features, and what is relevant to what."""
 
     texts: Doubles
     pictures: Any
@@ -52,7 +52,7 @@ class Side:
 
 @dataclass(slots=True, eq=False)
 class Swept:
-    """What was found of one feature, relevance and direction.
+    """The result of one feature, relevance and direction.
 
     `points` are (k, validation AvgP), `topics` the words at both ends of dimensions, `near` the
     words nearest to some.
@@ -78,29 +78,30 @@ def sweep(
     """Measure every feature, relevance and direction."""
     pool = Describer(c, compute, cache, progress).describe(VIEWS[f][0] for f in plan.features)
     order = np.random.default_rng(0).permutation(len(c.development))
-    held, kept = np.sort(order[: plan.n_validation]), np.sort(order[plan.n_validation :])
+    validation_at = np.sort(order[: plan.n_validation])
+    train_at = np.sort(order[plan.n_validation :])
     distinct = list({r.picture: r for r in c.test}.values())
-    found = []
+    swept = []
     for features in plan.features:
         view, weighting = VIEWS[features]
-        train = SomeRows(pool.development, kept)
-        seeing = InputScaling.of(train, view, weighting)
-        rows = [[c.development[i] for i in part] for part in (kept, held)]
+        train = SomeRows(pool.development, train_at)
+        scaling = InputScaling.of(train, view, weighting)
+        rows = [[c.development[i] for i in part] for part in (train_at, validation_at)]
         idf = _idf(rows[0], len(c.words))
         parts = [
-            _side(r, idf, seeing(v))
+            _side(r, idf, scaling(v))
             for r, v in zip(
                 (*rows, distinct),
-                (train, SomeRows(pool.development, held), pool.test),
+                (train, SomeRows(pool.development, validation_at), pool.test),
                 strict=True,
             )
         ]
         for relevance in RELEVANCE:
             for direction in (PICTURE, TEXT):
                 progress.start(f"Corel5K, {features}, {relevance}, {direction}", None)
-                found.append(_swept(c, plan, features, relevance, direction, parts, progress))
+                swept.append(_swept(c, plan, features, relevance, direction, parts, progress))
                 progress.finish()
-    return found
+    return swept
 
 
 def _side(rows: Sequence[Row], idf: Doubles, pictures: Any) -> Side:
@@ -111,14 +112,14 @@ def _side(rows: Sequence[Row], idf: Doubles, pictures: Any) -> Side:
     texts = l2_normalize(weighted, np.linalg.norm(weighted, axis=1), dtype=np.float64)
     discs = np.array([row.picture // _DISC for row in rows])
     relevant = {"disc": discs[:, None] == discs, "word": indicators @ indicators.T > 0}
-    seen = pictures if hasattr(pictures, "tocsr") else np.asarray(pictures, dtype=np.float64)
-    return Side(texts, seen, relevant)
+    features = pictures if hasattr(pictures, "tocsr") else np.asarray(pictures, dtype=np.float64)
+    return Side(texts, features, relevant)
 
 
 def _idf(rows: Sequence[Row], n_words: int) -> Doubles:
-    carried = np.bincount([w for row in rows for w in row.words], minlength=n_words)
-    # A word that no training picture carries says nothing.
-    return np.where(carried > 0, np.log(len(rows) / np.maximum(carried, 1)), 0.0)
+    counts = np.bincount([w for row in rows for w in row.words], minlength=n_words)
+    # A word of no training picture has no weight.
+    return np.where(counts > 0, np.log(len(rows) / np.maximum(counts, 1)), 0.0)
 
 
 def _swept(
@@ -147,14 +148,14 @@ def _swept(
     points = [(k, tried[k, lam][0]) for k in plan.dimensions]
     best = max(points, key=lambda p: p[1])[0]
     ranker = tried[best, lam][1]
-    found = Swept(features, relevance, direction, lam, points, ranker.n_dropped_, best)
+    result = Swept(features, relevance, direction, lam, points, ranker.n_dropped_, best)
     scores, relevant = ranker.decision_function(*test.of(direction)), test.relevant[relevance]
-    found.avgp, found.n = mean_avgp(scores, relevant), len(relevant)
+    result.avgp, result.n = mean_avgp(scores, relevant), len(relevant)
     pairs = zip(scores, relevant, strict=True)
-    found.at_50 = float(np.mean([map_at(rank(s, r), k=R) for s, r in pairs]))
+    result.at_50 = float(np.mean([map_at(rank(s, r), k=R) for s, r in pairs]))
     if direction == TEXT:
-        _read(c, ranker, train, found)
-    return found
+        _read(c, ranker, train, result)
+    return result
 
 
 def _lists(relevant: Bools, n: int) -> tuple[Ints, Bools]:
@@ -164,13 +165,13 @@ def _lists(relevant: Bools, n: int) -> tuple[Ints, Bools]:
     return candidates, np.take_along_axis(relevant, candidates, axis=1)
 
 
-def _read(c: Corel5K, ranker: LSCMR, train: Side, found: Swept, n: int = 6) -> None:
+def _read(c: Corel5K, ranker: LSCMR, train: Side, result: Swept, n: int = 6) -> None:
     """Read the words at the ends of dimensions, and those nearest to the most frequent ones."""
     for dimension in range(min(10, len(ranker.U_))):
         ends = (ranker.topic(dimension, n, lowest) for lowest in (False, True))
         high, low = ([c.words[w] for w in end] for end in ends)
-        found.topics.append((high, low))
+        result.topics.append((high, low))
     frequent = np.argsort(-(train.texts > 0).sum(axis=0), kind="stable")[:8]
     for word in frequent:
         near = ranker.nearest_columns(int(word), n)
-        found.near[c.words[word]] = [c.words[w] for w in near]
+        result.near[c.words[word]] = [c.words[w] for w in near]

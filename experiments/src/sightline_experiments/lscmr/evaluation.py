@@ -45,8 +45,8 @@ class PairTestSet(OneShotTestSet):
 
     Parameters
     ----------
-    tests : what is asked, for each split.
-    blocks : yields what is asked of one split in a direction, some queries at a time.
+    tests : the test pairs of each split.
+    blocks : yields the queries of one split in a direction, some at a time.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class PairTestSet(OneShotTestSet):
         self._tests, self._blocks = tuple(tests), blocks
 
     def measure(self, who: str, direction: str, split: int, scorer: Scorer) -> Measured:
-        """Return what a method's ranking of the test documents is worth."""
+        """Return the measures of a method's ranking of the test documents."""
         self.claim(f"{who} ({direction})", split=split)
-        found = []
+        per_query = []
         for queries, documents, relevant in self._blocks(self._tests[split], direction):
             scores = scorer(queries, documents)
             for s, r in zip(scores, relevant, strict=True):
                 ranked = rank(s, r)
                 at_50, curve = map_at(ranked, k=R), eleven_points(ranked)
-                found.append((average_precision(ranked), at_50, curve.precision))
-        avgp, at, precision = zip(*found, strict=True)
+                per_query.append((average_precision(ranked), at_50, curve.precision))
+        avgp, at, precision = zip(*per_query, strict=True)
         return Measured(np.array(avgp), np.array(at), np.mean(precision, axis=0))

@@ -1,8 +1,8 @@
-"""What linear methods see of pairs: rows whose inner products are the kernel exp(-chi2 / s).
+"""The inputs of linear methods: rows whose inner products are the kernel exp(-chi2 / s).
 
 Explicit maps keep rankers linear. `Mapped` takes the leading directions of the kernel of training
 rows (kernel principal components; Schölkopf, Smola and Müller, 1998), so that a row becomes a few
-hundred numbers. All methods see the same; means, directions and scales are those of training pairs.
+hundred numbers. All methods have the same; means, directions and scales are of training pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PICTURE_DIRECTIONS, TEXT_DIRECTIONS = 300, 100
 
 
 class View(Protocol):
-    """One kind of rows as methods see them."""
+    """One kind of rows, mapped to inputs."""
 
     @property
     def training(self) -> Doubles:
@@ -31,7 +31,7 @@ class View(Protocol):
         ...
 
     def __call__(self, rows: Doubles) -> Doubles:
-        """Return other rows as they are seen."""
+        """Return other rows as inputs."""
         ...
 
 
@@ -47,21 +47,21 @@ class Mapped:
 
     @classmethod
     def of(cls, rows: Doubles, n_directions: int) -> Mapped:
-        """Learn from training rows."""
+        """Fit to training rows."""
         s = bandwidth(rows, "chi2", factor=FACTOR, statistic="mean")
         K = gram(rows, kernel="chi2", bandwidth=s).astype(np.float64)
         mean = K.mean(axis=0)
         values, vectors = np.linalg.eigh(K - mean - mean[:, None] + mean.mean())
-        kept = np.argsort(-values)[:n_directions]
-        kept = kept[values[kept] > 1e-6 * values.max()]
-        # The centred kernel's trace over rows is the mean square length of what is kept.
-        scale = np.sqrt(values[kept].sum() / len(rows))
-        roots = np.sqrt(values[kept])
-        learnt = vectors[:, kept] * roots / scale
-        return cls(rows, s, mean, vectors[:, kept] / roots / scale, learnt)
+        strongest = np.argsort(-values)[:n_directions]
+        strongest = strongest[values[strongest] > 1e-6 * values.max()]
+        # The centred kernel's trace over rows is the mean square length of the kept directions.
+        scale = np.sqrt(values[strongest].sum() / len(rows))
+        roots = np.sqrt(values[strongest])
+        mapped = vectors[:, strongest] * roots / scale
+        return cls(rows, s, mean, vectors[:, strongest] / roots / scale, mapped)
 
     def __call__(self, rows: Doubles) -> Doubles:
-        """Return rows as they are seen."""
+        """Return rows as inputs."""
         K = gram(rows, self.rows, kernel="chi2", bandwidth=self.bandwidth).astype(np.float64)
         centred = K - self.mean - K.mean(axis=1, keepdims=True) + self.mean.mean()
         return np.asarray(centred @ self.directions)
@@ -76,12 +76,12 @@ class Inputs:
 
     @classmethod
     def of(cls, train: Pairs) -> Inputs:
-        """Learn from training pairs."""
+        """Fit to training pairs."""
         return cls(
             Mapped.of(train.pictures, PICTURE_DIRECTIONS), Mapped.of(train.texts, TEXT_DIRECTIONS)
         )
 
     def sides(self, direction: str) -> tuple[View, View]:
-        """Return what queries and what documents are seen through."""
+        """Return the inputs of queries and of documents."""
         both = self.pictures, self.texts
         return both if direction == PICTURE else both[::-1]

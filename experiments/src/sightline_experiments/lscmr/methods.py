@@ -17,7 +17,7 @@ from sightline.rankers.pamir import PAMIR
 from sightline.rankers.semantic_matching import SemanticMatching
 from sightline.rankers.ssi import SSI
 from sightline.records import QuerySet
-from sightline.solvers.targets import Known, Targets
+from sightline.solvers.targets import QueryWords, Targets
 from sightline_experiments.lscmr.paper import PICTURE
 from sightline_experiments.lscmr.protocol import LinearTask, Scorer, Task
 from sightline_experiments.lscmr.shape import as_is, words_alone
@@ -102,13 +102,13 @@ def query_targets(
 
     Without candidates every one of the n documents is in each list.
     """
-    kept = np.flatnonzero(relevance.any(axis=1) & ~relevance.all(axis=1))
-    relevant, others = relevance[kept], (_NONE, _NONE)
-    listed = None if candidates is None else candidates[kept]
+    usable = np.flatnonzero(relevance.any(axis=1) & ~relevance.all(axis=1))
+    relevant, others = relevance[usable], (_NONE, _NONE)
+    listed = None if candidates is None else candidates[usable]
     if listed is not None:
         others = _listed(~relevant, listed)
-    asked = QuerySet(*_words(queries[kept]), *_listed(relevant, listed))
-    return Targets(asked, n, Known(np.ones(queries.shape[1])), *others)
+    query_set = QuerySet(*_words(queries[usable]), *_listed(relevant, listed))
+    return Targets(query_set, n, QueryWords(np.ones(queries.shape[1])), *others)
 
 
 def _listed(flags: NDArray[np.bool_], candidates: Ints | None) -> tuple[Ints, Ints]:
@@ -155,7 +155,7 @@ def over_probabilities(fit: Fit) -> Fit:
 
 BASELINES = ("CCA", "PAMIR", "SSI")
 STACKED = "LSCMR stacked"
-# Beside those that see the shapes of pictures, the same without, to tell what shapes are worth.
+# Beside methods with the shapes of pictures, the same without, to measure the gain of shapes.
 WORDS = "LSCMR stacked, words"
 SVM, SVM_WORDS = "SM chi2-SVM", "SM chi2-SVM, words"
 METHODS: dict[str, Fit] = {

@@ -1,9 +1,9 @@
-"""Paper C's second set, NUS-WIDE: which pictures are for what, and what methods see of them.
+"""The second dataset of paper C, NUS-WIDE: its division and the inputs of methods.
 
-A text is the tags of a picture, a picture its visual words, both weighted by tf-idf and of length
-1; idf is that of training pictures. Few pictures are learnt from and very many ranked: of those for
-validation and for test some are queries, and all are documents. Whatever shares a concept with a
-query is relevant.
+A text is the tags of a picture, a picture its visual words, both weighted by tf-idf and
+L2-normalised; idf is that of training pictures. Few pictures are for training, and very many are
+ranked: of those for validation and for test some are queries, and all are documents. A document
+that shares a concept with a query is relevant.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Part:
     Attributes
     ----------
     pictures, texts : rows of visual words and of tags, scipy's CSR.
-    concepts : 1 for each concept that is there.
-    asked : which of them are queries, ascending.
-    places : of the pictures in the published lists.
-    block : queries whose scores are held at once.
+    concepts : 1 for each concept of a picture.
+    query_rows : positions of the queries, ascending.
+    places : positions of the pictures in the published lists.
+    block : number of queries whose scores are in memory at once.
     """
 
     pictures: Any
     texts: Any
     concepts: Floats
-    asked: Ints
+    query_rows: Ints
     places: Ints
     block: int
 
@@ -50,7 +50,7 @@ class Part:
         """Return the rows of queries and of documents."""
         both = self.pictures, self.texts
         queries, documents = both if direction == paper.PICTURE else both[::-1]
-        return queries[self.asked], documents
+        return queries[self.query_rows], documents
 
     def relevant(self, queries: Ints) -> Bools:
         """Return which documents share a concept with queries, (queries, documents)."""
@@ -59,14 +59,14 @@ class Part:
     def blocks(self, direction: str) -> Iterator[Block]:
         """Yield queries, documents and relevance, some queries at a time."""
         queries, documents = self.sides(direction)
-        for first in range(0, len(self.asked), self.block):
+        for first in range(0, len(self.query_rows), self.block):
             some = slice(first, first + self.block)
-            yield queries[some], documents, self.relevant(self.asked[some])
+            yield queries[some], documents, self.relevant(self.query_rows[some])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NusTask:
-    """One direction: what there is to learn from, and what to choose by."""
+    """One direction: training and validation data."""
 
     direction: str
     train: Part
@@ -79,20 +79,20 @@ class NusTask:
         return self.train.sides(self.direction)
 
     def seen(self, queries: Any, documents: Any) -> tuple[Any, Any]:
-        """Return rows as they are: parts hold what all methods see."""
+        """Return rows unchanged: parts have the inputs of all methods."""
         return queries, documents
 
     def lists(self) -> tuple[Ints, Bools]:
         """Return candidates and relevance of a list for each training query."""
-        asked, seed = self.train.asked, DIRECTIONS.index(self.direction)
+        query_rows, seed = self.train.query_rows, DIRECTIONS.index(self.direction)
         n_documents = len(self.train.places)
-        candidates = draw_candidates(len(asked), n_documents, self.n_candidates, seed)
-        return candidates, np.take_along_axis(self.train.relevant(asked), candidates, axis=1)
+        candidates = draw_candidates(len(query_rows), n_documents, self.n_candidates, seed)
+        return candidates, np.take_along_axis(self.train.relevant(query_rows), candidates, axis=1)
 
     def held_out(self) -> tuple[Any, Any, Bools]:
         """Return validation queries, documents and relevance."""
         assert self.validation is not None
-        relevant = self.validation.relevant(self.validation.asked)
+        relevant = self.validation.relevant(self.validation.query_rows)
         return *self.validation.sides(self.direction), relevant
 
     def value(self, scorer: Scorer) -> float:
@@ -102,11 +102,11 @@ class NusTask:
         for queries, documents, relevant in self.validation.blocks(self.direction):
             # Every query has a relevant document, at least its own.
             total += len(relevant) * mean_avgp(scorer(queries, documents), relevant)
-        return total / len(self.validation.asked)
+        return total / len(self.validation.query_rows)
 
 
 def check_sizes(c: NusWide, plan: NusPlan) -> None:
-    """Refuse a set that has too few pictures for a plan."""
+    """Raise an error if the dataset has too few pictures for a plan."""
     wanted = sum(plan.documents)
     if len(c) < wanted:
         raise DataError(
@@ -116,7 +116,7 @@ def check_sizes(c: NusWide, plan: NusPlan) -> None:
 
 
 def make_parts(c: NusWide, plan: NusPlan) -> tuple[Part, Part, Part]:
-    """Return pictures for training, validation and test, drawn at random, none of them twice."""
+    """Return pictures for training, validation and test, drawn at random without replacement."""
     check_sizes(c, plan)
     splits, tests = make_splits(len(c), plan.documents, 1)
     train = splits[0].train
@@ -142,7 +142,7 @@ def make_tasks(train: Part, validation: Part, n_candidates: int) -> list[NusTask
 
 
 def settings_of(c: NusWide, plan: NusPlan) -> dict[str, Json]:
-    """Return what a run's figures depend on."""
+    """Return the settings of a run."""
     parts = "train", "validation", "test"
     return {
         "features": "published: 500 visual words of a picture, 1,000 tags; tf-idf, of length 1",
@@ -158,7 +158,7 @@ def settings_of(c: NusWide, plan: NusPlan) -> dict[str, Json]:
 
 
 def notes_of(c: NusWide, plan: NusPlan) -> list[str]:
-    """Return what a reader of the table has to know: sizes, and how the set differs."""
+    """Return notes for readers of the table: sizes, and differences from the paper."""
     sizes = zip((plan.documents[0], *plan.queries), plan.documents, strict=True)
     train, validation, test = (f"{queries:,} × {documents:,}" for queries, documents in sizes)
     notes = [f"NUS-WIDE, queries × documents: {train} for training, {validation} for validation, "

@@ -22,7 +22,7 @@ class CorelPlan:
     features : what pictures are described by.
     lams : tried at the middle one of `dimensions`, which are then swept at the best of them.
     max_rounds, candidates : of LSCMR, and of a list.
-    n_validation : development pictures that are not learnt from.
+    n_validation : number of validation pictures among the development pictures.
     """
 
     features: tuple[str, ...] = ("classic-strict", "deep")

@@ -1,7 +1,7 @@
-"""What methods see of an experiment: pairs to learn from, lists of candidates, validation pairs.
+"""The data of an experiment: training pairs, lists of candidates, validation pairs.
 
-The paper's protocol draws 1,500 pairs to learn from, 500 for validation and 866 for test; each
-query has 40 candidates drawn from the other kind, and whatever is of its class is relevant.
+The paper's protocol draws 1,500 pairs for training, 500 for validation and 866 for test; each query
+has 40 random candidates of the other kind, and those of its class are relevant.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sightline_experiments.lscmr.inputs import Inputs
 from sightline_experiments.lscmr.paper import PICTURE, TEXT
 
 DIRECTIONS = (PICTURE, TEXT)
-# What a fitted method gives: scores of published rows, dense or sparse, (queries, documents).
+# Returned by a fitted method: scores of published rows, dense or sparse, (queries, documents).
 Scorer = Callable[[Any, Any], Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Which pairs are for what; those for test lie in `evaluation` alone."""
+    """Training and validation pairs; only `evaluation` has the test pairs."""
 
     number: int
     train: Ints
@@ -38,15 +38,19 @@ def make_splits(n: int, sizes: tuple[int, int, int], number: int) -> tuple[list[
 
     Parameters
     ----------
-    n : pairs there are.
+    n : number of pairs.
     sizes : of training, validation and test, together at most n.
     number : how many splits, seeded 0, 1, …
     """
     splits, tests = [], []
-    train, held, asked = sizes
+    train, n_validation, n_test = sizes
     for seed in range(number):
         order = np.random.default_rng(seed).permutation(n)
-        parts = (order[:train], order[train : train + held], order[train + held :][:asked])
+        parts = (
+            order[:train],
+            order[train : train + n_validation],
+            order[train + n_validation :][:n_test],
+        )
         splits.append(Split(seed, np.sort(parts[0]), np.sort(parts[1])))
         tests.append(np.sort(parts[2]))
     return splits, tests
@@ -123,12 +127,12 @@ class Task:
     def both(
         cls, number: int, train: Pairs, validation: Pairs | None, n_candidates: int
     ) -> list[Task]:
-        """Return the tasks of both directions, with inputs learnt from the training pairs."""
+        """Return the tasks of both directions, with inputs fitted to the training pairs."""
         shared = train, validation, Inputs.of(train), n_candidates, dict[Any, Any]()
         return [cls(number, direction, *shared) for direction in DIRECTIONS]
 
     def rows(self) -> tuple[Doubles, Doubles]:
-        """Return queries and documents to learn from, as they are published."""
+        """Return the training queries and documents, as they are published."""
         return sides(self.train, self.direction)
 
     def seen(self, queries: Doubles, documents: Doubles) -> tuple[Doubles, Doubles]:

@@ -66,7 +66,7 @@ def shape_columns(rows: Doubles) -> Doubles:
 
 
 def as_is(rows: Doubles) -> Doubles:
-    """Return rows with all that they have."""
+    """Return rows unchanged."""
     return rows
 
 

@@ -30,10 +30,10 @@ from sightline_experiments.tuning import Settings
 OWN = ("strengths", "factors", "teaching", "shapes")
 
 
-class Seen:
-    """Probabilities of classes as rankers see them: their mean square length is 1.
+class ScaledPosteriors:
+    """Class probabilities as the input of rankers, with a mean square length of 1.
 
-    `look` is done to rows first.
+    `look` is applied to rows first.
     """
 
     def __init__(self, model: Posteriors, look: Callable[[Doubles], Doubles]) -> None:
@@ -42,7 +42,7 @@ class Seen:
         self.training = model.held_out_ / self._scale
 
     def __call__(self, rows: Doubles) -> Doubles:
-        """Return new rows as they are seen."""
+        """Return new rows as inputs."""
         return self.model.predict(self._look(rows)) / self._scale
 
 
@@ -82,12 +82,12 @@ def probabilities(task: Task, s: Settings) -> Inputs:
         targets = (1 - share) * told + share * texts.held_out_
         look = as_is if s["shapes"] else words_alone
         pictures = best_posteriors(look(pairs.pictures), classes, *choices, targets, "scale")
-        task.memo[key] = Inputs(Seen(pictures, look), Seen(texts, as_is))
+        task.memo[key] = Inputs(ScaledPosteriors(pictures, look), ScaledPosteriors(texts, as_is))
     found: Inputs = task.memo[key]
     return found
 
 
 def numbers(value: Json) -> list[float]:
-    """Return a list of numbers as settings hold it."""
+    """Return a list of numbers for settings."""
     assert isinstance(value, list)
     return [float(str(x)) for x in value]

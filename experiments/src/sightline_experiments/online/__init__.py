@@ -1,9 +1,9 @@
 """The experiments of paper D: similarities of pictures combined by online learners and baselines.
 
-`plan` holds everything that may be tuned; `folds` shares the pictures out; `pool` describes them;
-`frames` lays descriptors out; `protocol` is what learners see of a fold, `methods` what they do
-with it; `evaluation` measures each choice once on the test queries. Beside the table: `timing`,
-`distractors`, `simulation`. `results`, `tables` and `curves` show what was found.
+`plan` holds everything that may be tuned; `pool` computes descriptors; `protocol` has folds and
+what learners see of one, `methods` the learners; `evaluation` measures each choice once on the test
+queries. Beside the table: `timing`, `distractors`, `simulation`. `results` and `report` have the
+figures beside those of `paper`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,24 @@ from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
 from sightline_experiments.experiment import Experiment
 from sightline_experiments.online.evaluation import FoldTestSet
-from sightline_experiments.online.folds import Fold, make_folds
-from sightline_experiments.online.frames import choose_frames, framed_rows, some_queries
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.plan import Plan
 from sightline_experiments.online.pool import DEEP, NINE, Describer
-from sightline_experiments.online.protocol import Task, choose_task
+from sightline_experiments.online.protocol import (
+    Fold,
+    Task,
+    choose_frames,
+    choose_task,
+    framed_rows,
+    make_folds,
+    some_queries,
+)
 from sightline_experiments.online.results import Extras, FoldResult, OnlineResults
 from sightline_experiments.online.simulation import simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods
 from sightline_experiments.tuning import Settings
 
-# What the time against triplets, the large run, distractors and the simulation look at.
+# The features of the time against triplets, the large run, distractors and the simulation.
 _ONCE = "nine"
 _DEEPER = "+deep"
 
@@ -42,11 +48,11 @@ def run(
     compute: Compute,
     progress: Progress,
 ) -> OnlineResults:
-    """Measure every dataset that is there; the first of them also by what is beside the table.
+    """Measure every available dataset, and of the first what is beside the table.
 
     Parameters
     ----------
-    datasets : by title, each with the cache of its descriptors, or None if it is not there.
+    datasets : by title, each with the cache of its descriptors, or None if it is missing.
     """
     results = OnlineResults(_settings(plan))
     first = True
@@ -97,7 +103,7 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         self.test_set = FoldTestSet(tests)
 
     def run_folds(self, extras: bool) -> None:
-        """Measure all methods, fold by fold, since they share what they see of one."""
+        """Measure all methods, fold by fold, since they share its training data."""
         rows = self.describer.describe(self.folds, NINE)
         features = list(self.plan.features)
         if any(_DEEPER in f for f in features):
@@ -149,7 +155,7 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         self.run_results.frames[self.title][-1][f"phi of {features}"] = f"against {reference}"
 
     def _beside(self, task: Task, combiners: Mapping[str, Combiner], all_of_it: bool) -> None:
-        """Measure what is beside the table; time against triplets alone where not all of it."""
+        """Measure what is beside the table; only time against triplets unless `all_of_it`."""
         plan, progress, extras = self.plan, self.progress, Extras(self.title)
         results = self.run_results.of(self.title, _ONCE)
         chosen = {name: results[name].chosen[0].settings for name in combiners}

@@ -1,11 +1,10 @@
-"""Test queries among up to a million pictures more.
+"""mAP of test queries among up to a million distractors.
 
-The paper adds a million Flickr pictures. Here distractors are made: descriptors of training
-pictures, taken again and again, each number times 1 + N(0, .1^2), a different one every time. One
-made of a picture of the query's own class would be relevant, and does not count for that query.
-What is usual for the picture it is made of is taken as usual for the distractor.
-Distractors are made and scored block by block; of each only how many relevant pictures it comes
-before is kept, so memory does not grow with their number.
+The paper adds a million Flickr pictures. Here distractors are synthetic: descriptors of random
+training pictures, each number times 1 + N(0, .1^2). A distractor made from a picture of the query's
+own class would be relevant, and does not count for that query. Its context is that of the picture
+it is made from. Distractors are generated and scored in blocks; only the number of relevant
+pictures that each precedes is kept, so memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
 from sightline.contracts import Progress
-from sightline_experiments.online.lists import Views
-from sightline_experiments.online.protocol import Task
+from sightline_experiments.online.protocol import Task, Views
 
 NOISE = 0.1
 _BLOCK = 4096
@@ -32,11 +30,11 @@ def distracted(
     progress: Progress,
     seed: int = 0,
 ) -> dict[str, list[tuple[int, float]]]:
-    """Return (distractors, mAP) for each method, beginning with none.
+    """Return (distractors, mAP) for each method, beginning without distractors.
 
     Parameters
     ----------
-    weights : of each method, one for each component of phi.
+    weights : weights of the components of phi, by method.
     queries : pictures that rank all others and the distractors.
     sizes : numbers of distractors, ascending.
     """
@@ -45,37 +43,37 @@ def distracted(
     ahead = [_Ahead(lists.rows[a:b] @ W, lists.relevance[a:b] > 0)
              for a, b in zip(lists.start[:-1], lists.start[1:], strict=True)]  # fmt: skip
     del lists
-    found: dict[str, list[tuple[int, float]]] = {name: [] for name in weights}
+    points: dict[str, list[tuple[int, float]]] = {name: [] for name in weights}
     random = np.random.default_rng(seed)
-    asked = tuple(v[queries] for v in task.views)
+    query_views = tuple(v[queries] for v in task.views)
     n = 0
-    _report(found, 0, ahead)
+    _report(points, 0, ahead)
     progress.start("distractors", max(sizes, default=0))
     for size in sizes:
         while n < size:
             base = random.choice(task.fold.train, min(_BLOCK, size - n))
-            made = tuple(_perturbed(v[base], random) for v in task.views)
-            scores = _scores(task, asked, made, base, W)
+            perturbed = tuple(_perturbed(v[base], random) for v in task.views)
+            scores = _scores(task, query_views, perturbed, base, W)
             for query, of_query, counts in zip(queries.tolist(), scores, ahead, strict=True):
                 counts.add(of_query[task.labels[base] != task.labels[query]])
             n += len(base)
             progress.advance(len(base))
-        _report(found, size, ahead)
+        _report(points, size, ahead)
     progress.finish()
-    return found
+    return points
 
 
 class _Ahead:
-    """How many pictures that are not relevant come before each relevant one, by each method."""
+    """The number of irrelevant pictures ahead of each relevant one, by method."""
 
     def __init__(self, scores: Floats, fits: NDArray[np.bool_]) -> None:
-        # Descending, so that what is ahead of a relevant picture is ahead of those after it.
+        # Descending: a picture ahead of one relevant picture is ahead of all after it.
         self._relevant = -np.sort(-scores[fits], axis=0)
         self._ahead = np.zeros(self._relevant.shape, dtype=np.int64)
         self.add(scores[~fits])
 
     def add(self, scores: Floats) -> None:
-        """Count more pictures that are not relevant; one with an equal score comes after."""
+        """Count more irrelevant pictures; one with an equal score comes after."""
         for m in range(scores.shape[1]):
             # A picture is ahead of all relevant ones whose score is below its own.
             first = np.searchsorted(-self._relevant[:, m], -scores[:, m], side="right")
@@ -88,10 +86,10 @@ class _Ahead:
         return np.asarray((rank / (rank + self._ahead)).mean(axis=0))
 
 
-def _scores(task: Task, asked: Views, pictures: Views, base: Ints, W: Floats) -> Floats:
-    """Return what each method makes of each query and picture, (queries, pictures, methods)."""
-    out = np.empty((len(asked[0]), len(pictures[0]), W.shape[1]), dtype=np.float32)
-    for rows, columns, block in task.phi.blocks(asked, pictures):
+def _scores(task: Task, query_views: Views, pictures: Views, base: Ints, W: Floats) -> Floats:
+    """Return the scores of each method, (queries, pictures, methods)."""
+    out = np.empty((len(query_views[0]), len(pictures[0]), W.shape[1]), dtype=np.float32)
+    for rows, columns, block in task.phi.blocks(query_views, pictures):
         if task.usual is not None:
             block = task.usual(block, base[columns])
         out[rows, columns] = block @ W
@@ -106,7 +104,7 @@ def _perturbed(rows: Floats, random: np.random.Generator) -> Floats:
     return noise
 
 
-def _report(found: dict[str, list[tuple[int, float]]], n: int, ahead: Sequence[_Ahead]) -> None:
+def _report(points: dict[str, list[tuple[int, float]]], n: int, ahead: Sequence[_Ahead]) -> None:
     means = np.mean([a.avgp() for a in ahead], axis=0)
-    for name, value in zip(found, means.tolist(), strict=True):
-        found[name].append((n, value))
+    for name, value in zip(points, means.tolist(), strict=True):
+        points[name].append((n, value))

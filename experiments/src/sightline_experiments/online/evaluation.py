@@ -24,7 +24,7 @@ class FoldTestSet(OneShotTestSet):
 
     Parameters
     ----------
-    tests : the queries of each fold, as `make_folds` gives them.
+    tests : the queries of each fold, as `make_folds` returns them.
     """
 
     def __init__(self, tests: Sequence[Ints]) -> None:
@@ -47,7 +47,7 @@ class FoldTestSet(OneShotTestSet):
         n_queries: int,
         progress: Progress,
     ) -> dict[str, list[tuple[int, float]]]:
-        """Return the mAP of some test queries with none and with more and more distractors."""
+        """Return the mAP of some test queries without and with more and more distractors."""
         for who in weights:
             self.claim(f"{who}, distracted ({features})", fold=task.fold.number)
         queries = self._tests[task.fold.number]
@@ -55,7 +55,7 @@ class FoldTestSet(OneShotTestSet):
         return distracted(weights, task, queries[np.sort(chosen)], sizes, progress)
 
     def _ranked(self, task: Task) -> JudgedLists:
-        """Return phi of the fold's test queries, kept while the same task is asked about."""
+        """Return phi of the fold's test queries; cached for one task."""
         if self._lists is None or self._lists[0] is not task:
             queries = self._tests[task.fold.number]
             self._lists = task, task.lists(queries)

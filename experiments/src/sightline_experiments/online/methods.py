@@ -1,8 +1,8 @@
-"""The methods of paper D: what each learns from, and what settings of it are tried.
+"""The methods of paper D, and the training data of each.
 
 Online learners see one triplet after the other, once. Batch baselines see the same triplets, as
-differences or as lists of the pictures they are about. Every method may choose the law by which
-triplets are drawn, and all choose among the same ones; Best-Fea looks at validation queries alone.
+differences or as lists of their pictures. The law by which triplets are drawn is a hyperparameter
+of every method, with the same choices; Best-Fea uses validation queries alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sightline_experiments.tuning import Settings
 
 Kind = Literal["fixed", "batch", "online"]
 Form = Literal["nothing", "validation", "differences", "lists"]
-# Settings that are the experiment's, not the learner's.
+# Settings of the experiment, not of the estimator.
 _NOT_ITS_OWN = ("law",)
 
 
@@ -40,11 +40,11 @@ class Method:
 
     Attributes
     ----------
-    kind : whether it learns, and how.
-    make : makes the combiner of its settings.
-    form : what it learns from.
-    always : settings that are part of what it is.
-    stops : it looks at validation lists on its way, to stop by.
+    kind : fixed, batch or online.
+    make : the class of the combiner.
+    form : the form of its training data.
+    always : parameters that define the method.
+    stops : whether it stops early by validation lists.
     """
 
     kind: Kind
@@ -54,20 +54,19 @@ class Method:
     stops: bool = False
 
     def combiner(self, settings: Settings) -> Any:
-        """Return the combiner that settings make, not fitted."""
+        """Return the unfitted combiner with some settings."""
         own = {k: v for k, v in settings.items() if k not in _NOT_ITS_OWN}
         return self.make(**own, **self.always)
 
     def fit(self, task: Task, settings: Settings, n: int | None = None) -> tuple[Combiner, float]:
-        """Learn from n triplets, or all; return the combiner and the CPU seconds it took.
+        """Fit to n triplets, or all; return the combiner and the CPU seconds it took.
 
-        What it takes to compare pictures and to lay out the triplets is not counted: it is the
-        same for all.
+        Comparing pictures and arranging the triplets is not counted: it is the same for all.
         """
-        given, besides = self._examples(task, settings, n)
+        examples, options = self._examples(task, settings, n)
         begun = time.process_time()
-        made: Combiner = self.combiner(settings).fit(*given, **besides)
-        return made, time.process_time() - begun
+        combiner: Combiner = self.combiner(settings).fit(*examples, **options)
+        return combiner, time.process_time() - begun
 
     def _examples(
         self, task: Task, settings: Settings, n: int | None

@@ -1,4 +1,4 @@
-"""What a run does: folds, sizes, and the settings that are tried. All that may be tuned is here."""
+"""The plan of a run: folds, sizes and hyperparameter searches. All that may be tuned is here."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Plan(RunPlan):
     Attributes
     ----------
     triplets, validation, test : how many; queries are those of one fold.
-    frames, frame_queries : what is tried, and validation queries that it is chosen by.
-    sample : training pictures that tell what is usual for a picture.
-    searches : the settings to try, for each method.
+    frames, frame_queries : scalings that are tried, and number of validation queries for that.
+    sample : training pictures that estimate the usual similarities of a picture.
+    searches : the hyperparameter search of each method.
     times : numbers of triplets at which training is timed.
     large : triplets of the large run; none at 0.
-    distractors, distracted : how many pictures are added, ascending, and test queries asked.
-    simulated, refit : queries that come one by one, and how many come between two fits of RankSVM.
+    distractors, distracted : numbers of distractors, ascending, and of test queries.
+    simulated, refit : queries of the simulation, and how many come between two fits of RankSVM.
     """
 
     triplets: int
@@ -53,22 +53,22 @@ _C = tried("C", 1e-5, 1e-4, 1e-2, 1e-1, 1.0)
 
 
 def _learners() -> dict[str, Search]:
-    """Return the searches of online learners: the strength first, then the law."""
-    found = {}
+    """Return the searches of online learners: first the step size, then the law."""
+    searches = {}
     for name in ("OPR", "OPAR-I", "OPAR-II", "OGDR"):
-        own: dict[str, Json] = {}
+        start: dict[str, Json] = {}
         stages: tuple[Stage, ...] = (_LAW,)
         if name.startswith("OPAR"):
-            own, stages = {"C": 1e-3}, (_C, _LAW)
+            start, stages = {"C": 1e-3}, (_C, _LAW)
         if name == "OGDR":
-            own, stages = {"eta": 1e-3}, (tried("eta", 1e-5, 1e-4, 1e-2, 1e-1), _LAW)
-        found[name] = found[f"{name} averaged"] = Search({**_QUERIES, **own}, stages)
-    found["AROW"] = Search({**_QUERIES, "r": 1.0}, (tried("r", 0.01, 100.0, 1e4, 1e5), _LAW))
-    found["SCW"] = Search(
+            start, stages = {"eta": 1e-3}, (tried("eta", 1e-5, 1e-4, 1e-2, 1e-1), _LAW)
+        searches[name] = searches[f"{name} averaged"] = Search({**_QUERIES, **start}, stages)
+    searches["AROW"] = Search({**_QUERIES, "r": 1.0}, (tried("r", 0.01, 100.0, 1e4, 1e5), _LAW))
+    searches["SCW"] = Search(
         {**_QUERIES, "C": 1e-2, "eta": 0.9},
         (tried("C", 1e-4, 1e-3, 0.1, 1.0), tried("eta", 0.6, 0.75), _LAW),
     )
-    return found
+    return searches
 
 
 def _baselines() -> dict[str, Search]:
@@ -105,7 +105,7 @@ def full_plan() -> Plan:
 
 
 def quick_plan() -> Plan:
-    """Return a run that shows how it goes: one fold, one setting each, fewer of everything."""
+    """Return a run for a first look: one fold, one setting each, fewer of everything."""
     full = full_plan()
     few: dict[str, dict[str, Json]] = {
         "RankNet": {"n_epochs": 5},

@@ -1,4 +1,4 @@
-"""What a run found, and its figures in the form in which all experiments write them."""
+"""Results of a run, and its figures in the form of all experiments."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class FoldResult(MethodResult[Doubles]):
         return [float(np.nanmean(a)) for a in self.outcomes]
 
     def validation(self) -> float:
-        """Return the mAP of validation queries by what was chosen, the mean over folds."""
+        """Return the mAP of validation queries with the chosen settings, the mean over folds."""
         return float(np.mean([t.value for t in self.chosen]))
 
 
 @dataclass(slots=True, eq=False)
 class Extras:
-    """What is measured beside the table, on the first fold of one dataset.
+    """Measurements beside the table, on the first fold of one dataset.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Extras:
     large : (CPU seconds, test mAP) by method, after `n_large` triplets.
     comparing : CPU seconds of comparing the pictures of these triplets.
     distracted : (distractors, test mAP) by method.
-    simulated : queries one by one.
+    simulated : the simulation of online learning.
     """
 
     dataset: str
@@ -89,9 +89,9 @@ class OnlineResults(Results[FoldResult]):
 
 
 def best(ran: dict[str, FoldResult], among: tuple[str, ...]) -> FoldResult | None:
-    """Return the method with the best mAP on validation queries; the test has no say in it."""
-    there = [ran[m] for m in among if m in ran and ran[m].chosen]
-    return max(there, key=lambda r: r.validation(), default=None)
+    """Return the method with the best mAP on validation queries; test queries have no influence."""
+    candidates = [ran[m] for m in among if m in ran and ran[m].chosen]
+    return max(candidates, key=lambda r: r.validation(), default=None)
 
 
 def compare(a: FoldResult, b: FoldResult) -> PairedTest:
@@ -100,9 +100,11 @@ def compare(a: FoldResult, b: FoldResult) -> PairedTest:
 
 
 def compared(ran: dict[str, FoldResult]) -> list[tuple[FoldResult, FoldResult]]:
-    """Return what is held against what: the best online learner against each other method."""
-    mine = best(ran, ONLINE)
-    return [] if mine is None else [(mine, r) for r in ran.values() if r is not mine]
+    """Return the pairs that are compared: the best online learner with each other method."""
+    best_online = best(ran, ONLINE)
+    if best_online is None:
+        return []
+    return [(best_online, r) for r in ran.values() if r is not best_online]
 
 
 def best_batch(ran: dict[str, FoldResult]) -> FoldResult | None:
@@ -129,12 +131,12 @@ def figures_of(results: OnlineResults) -> Figures:
 
 def _rows(ran: FoldResult) -> list[Figure]:
     means = ran.means()
-    theirs = paper.MAP.get(ran.dataset, {}).get(ran.method) if ran.features == "nine" else None
+    paper_map = paper.MAP.get(ran.dataset, {}).get(ran.method) if ran.features == "nine" else None
     protocol = f"{ran.dataset}, {len(means)} folds"
     rows = [
         Figure(ran.method, "mAP", float(np.mean(means)), ran.features, protocol,
                direction=DIRECTION, spread=float(np.std(means)),
-               n=sum(len(a) for a in ran.outcomes), paper=theirs),
+               n=sum(len(a) for a in ran.outcomes), paper=paper_map),
         Figure(ran.method, "seconds", ran.seconds(),
                ran.features, protocol, direction=DIRECTION, at="learning"),
     ]  # fmt: skip
@@ -163,9 +165,9 @@ def _extra_rows(extras: Extras) -> list[Figure]:
         for n, seconds in points
     ]
     for m, (seconds, value) in extras.large.items():
-        theirs = paper.SECONDS.get(m) if extras.n_large == paper.N_LARGE else None
+        paper_seconds = paper.SECONDS.get(m) if extras.n_large == paper.N_LARGE else None
         many = f"{extras.n_large:,} triplets"
-        rows.append(figure(m, "seconds", seconds, many, paper=theirs))
+        rows.append(figure(m, "seconds", seconds, many, paper=paper_seconds))
         rows.append(figure(m, "mAP", value, many))
     rows += [
         figure(m, "mAP", value, "made distractors", at=n, n=extras.n_distracted)

@@ -1,10 +1,10 @@
-"""Queries that come one by one: each is answered, its best 50 pictures are judged, and learnt from.
+"""A simulation of online learning: each query is ranked, its first 50 pictures are judged.
 
-A query ranks all other pictures by the weights there are, which NDCG@50 is measured of; then the
-first 50 are judged by their class, and every pair of a relevant and an other one among them is a
-difference that online learners go on with. They begin with equal weights, as the uniform
-combination has. RankSVM keeps all differences it has seen, up to a limit, and is fitted to them
-anew after every so many queries (the paper: a reservoir).
+A query ranks all other pictures by the current weights, and NDCG@50 of this ranking is measured.
+Then the first 50 are judged by their class, and online learners are updated with the difference of
+every relevant and irrelevant picture among them. They begin with equal weights, as the uniform
+combination. RankSVM keeps all differences, up to a limit, and is fitted to them again after every
+so many queries (the paper: a reservoir).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MOST_KEPT = 200_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
-    """What became of each method, query by query.
+    """The results of each method, query by query.
 
     Attributes
     ----------
-    ndcg : NDCG@50 of each query as it came, by method; `Uni-Con` learns nothing.
-    seconds : CPU seconds of learning up to and with each query.
+    ndcg : NDCG@50 of each query, by method; `Uni-Con` is not trained.
+    seconds : CPU seconds of training up to each query.
     """
 
     ndcg: dict[str, Doubles]
@@ -60,11 +60,11 @@ def simulate(
     progress: Progress,
     seed: int = 0,
 ) -> Simulated:
-    """Ask n training pictures in random order.
+    """Simulate n training pictures as queries, in random order.
 
     Parameters
     ----------
-    chosen : settings of the methods that take part; those that learn from differences do.
+    chosen : settings of the methods; only those that learn from differences take part.
     refit : queries between two fits of a batch method.
     """
     learners: dict[str, Any] = {}
@@ -94,7 +94,7 @@ def simulate(
 
 
 def equal_start(learner: OnlineCombiner, n: int) -> OnlineCombiner:
-    """Return the learner with equal weights that sum to 1, and all else as at its beginning."""
+    """Return the learner with equal weights that sum to 1, otherwise in its initial state."""
     learner.partial_fit(np.zeros((1, n), dtype=np.float32))
     arrays = learner.to_arrays() | {"now": np.full(n, 1.0 / n)}
     started = type(learner).from_arrays(arrays)
@@ -112,13 +112,13 @@ def _answers(task: Task, queries: Ints) -> Any:
 
 
 def _differences(rows: Floats, fits: NDArray[np.bool_], random: np.random.Generator) -> Floats:
-    """Return every relevant picture's phi less every other's, in random order."""
-    found = (rows[fits][:, None, :] - rows[~fits][None, :, :]).reshape(-1, rows.shape[1])
-    return np.asarray(found[random.permutation(len(found))])
+    """Return phi of every relevant picture minus that of every irrelevant one, in random order."""
+    differences = (rows[fits][:, None, :] - rows[~fits][None, :, :]).reshape(-1, rows.shape[1])
+    return np.asarray(differences[random.permutation(len(differences))])
 
 
 class _Going:
-    """An online learner, which goes on."""
+    """An online learner, which is updated."""
 
     def __init__(self, learner: OnlineCombiner) -> None:
         self._learner = learner
@@ -132,7 +132,7 @@ class _Going:
 
 
 class _Again:
-    """A batch learner, which is fitted anew to all it has kept."""
+    """A batch learner, which is fitted again to all differences it keeps."""
 
     def __init__(self, learner: Any, n_components: int, refit: int) -> None:
         self._learner, self._refit = learner, refit
@@ -149,4 +149,4 @@ class _Again:
             try:
                 self.w = self._learner.fit(np.concatenate(self._kept)).w_
             except MissingExtra:
-                self._refit = 1 << 62  # It stays as it began.
+                self._refit = 1 << 62  # It keeps its initial weights.

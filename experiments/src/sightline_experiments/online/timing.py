@@ -1,7 +1,7 @@
-"""How long learning takes: against the number of triplets, and from very many of them.
+"""Training time: against the number of triplets, and with very many of them.
 
-CPU seconds of learning alone; comparing pictures comes before it, is the same for all, and is told
-apart.
+CPU seconds of training alone; comparing pictures comes before it, is the same for all methods, and
+is measured separately.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PORTION = 1 << 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Large:
-    """A method that learnt from very many triplets: CPU seconds, and what it learnt."""
+    """A method fitted to very many triplets: CPU seconds, and the fitted combiner."""
 
     method: str
     seconds: float
@@ -35,9 +35,9 @@ class Large:
 def time_methods(
     task: Task, chosen: Mapping[str, Settings], sizes: Sequence[int], progress: Progress
 ) -> dict[str, list[tuple[int, float]]]:
-    """Return (triplets, CPU seconds) for each method that learns, by the settings given."""
+    """Return (triplets, CPU seconds) for each trained method, with the chosen settings."""
     learning = [m for m in chosen if METHODS[m].kind != "fixed"]
-    found: dict[str, list[tuple[int, float]]] = {}
+    times: dict[str, list[tuple[int, float]]] = {}
     progress.start("training time", len(learning) * len(sizes))
     for name in learning:
         warm(task, name, chosen[name])
@@ -46,13 +46,13 @@ def time_methods(
             if n <= task.n_triplets:
                 points.append((n, METHODS[name].fit(task, chosen[name], n)[1]))
             progress.advance()
-        found[name] = points
+        times[name] = points
     progress.finish()
-    return found
+    return times
 
 
 def warm(task: Task, name: str, settings: Settings) -> None:
-    """Learn from very few triplets, so that what is compiled at first use is not timed."""
+    """Train with very few triplets, so that compilation at first use is not timed."""
     method = METHODS[name]
     if method.form == "differences":
         method.combiner(settings).fit(task.drawn(law_of(settings)).differences[:10])
@@ -61,9 +61,9 @@ def warm(task: Task, name: str, settings: Settings) -> None:
 def learn_from_many(
     task: Task, chosen: Mapping[str, Settings], n: int, progress: Progress
 ) -> tuple[list[Large], float]:
-    """Let methods of differences learn from n triplets by the law `queries`.
+    """Fit methods of differences to n triplets of the law `queries`.
 
-    Returns what they learnt, and the CPU seconds that comparing pictures took.
+    Returns the fitted methods, and the CPU seconds that comparing pictures took.
     """
     names = [m for m in chosen if METHODS[m].form == "differences"]
     learners = {m: METHODS[m].combiner(chosen[m]) for m in names}
@@ -95,4 +95,4 @@ def learn_from_many(
             del learners[m]
             continue
         seconds[m] = time.process_time() - begun
-    return [Large(m, seconds[m], made) for m, made in learners.items()], comparing
+    return [Large(m, seconds[m], combiner) for m, combiner in learners.items()], comparing

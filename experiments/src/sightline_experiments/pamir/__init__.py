@@ -1,8 +1,8 @@
 """The experiments of paper A: PAMIR and its baselines on Corel5K.
 
-`plan` holds everything that may be tuned; `pool` describes the pictures once; `protocol` makes
-splits and queries; `methods` fits; `evaluation` holds the test pictures and measures each choice
-once; `tables`, `sheets` and `curves` show it.
+`plan` holds everything that may be tuned; `pool` computes descriptors once; `protocol` makes splits
+and queries; `methods` fits; `evaluation` holds the test pictures and measures each choice once;
+`results` and `report` have the figures beside those of `paper`.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class _Experiment(Experiment[Split, Scorer, SplitResult]):
         return split.value(fitted)
 
     def details(self, fitted: Scorer) -> Mapping[str, Json]:
-        """Return what fitting found out, such as the number of steps."""
-        return fitted.found
+        """Return what fitting selected, such as the number of steps."""
+        return fitted.details
 
     def measure(self, result: SplitResult, fitted: Scorer, split: Split) -> None:
         """Add what a method reached on the test queries."""

@@ -58,13 +58,13 @@ class Outcome:
 
 
 class CorelTestSet(OneShotTestSet):
-    """The test pictures. `measure` is the only way to them, and open once for each split.
+    """The test pictures. Only `measure` has access to them, once for each split.
 
     Parameters
     ----------
     c, views : the dataset, and rows of its distinct test pictures.
     twice : count the picture that is listed twice two times, as the paper does; else once.
-    sheets : queries whose best pictures are to be shown.
+    sheets : queries whose best pictures are shown.
     """
 
     def __init__(
@@ -78,12 +78,14 @@ class CorelTestSet(OneShotTestSet):
         self._part = part_of(np.arange(len(rows)), labels_of(c, rows), SomeRows(views, at))
         self._words, self._sheets = vocabulary(c), tuple(sheets)
         self.statistics = statistics(self._part)
-        self.ceiling = float(np.mean([min(len(fit), 10) / 10 for _, fit in self._part.asked]))
+        self.ceiling = float(
+            np.mean([min(len(fit), 10) / 10 for _, fit in self._part.query_pictures])
+        )
 
     def sizes(self, splits: Sequence[Split]) -> dict[str, list[int]]:
         """Return how many queries each group has, in each split."""
-        found = [self._groups(s) for s in splits]
-        return {name: [int(g[name].sum()) for g in found] for name in found[0]}
+        groups = [self._groups(s) for s in splits]
+        return {name: [int(g[name].sum()) for g in groups] for name in groups[0]}
 
     def measure(self, who: str, scorer: Scorer, split: Split) -> Outcome:
         """Rank the test pictures for every test query, and measure the rankings."""
@@ -93,7 +95,7 @@ class CorelTestSet(OneShotTestSet):
         words = scorer.words(self._part.views)
         scored = time.process_time()
         scores = scorer.combine(words, queries)
-        # To answer is to sort as well.
+        # Sorting is part of a query.
         order = np.argsort(-scores, axis=1, kind="stable")
         ended = time.process_time()
         return Outcome(
@@ -106,15 +108,15 @@ class CorelTestSet(OneShotTestSet):
         )
 
     def _groups(self, split: Split) -> dict[str, Bools]:
-        asked = self._part.asked
-        relevant = np.array([len(fit) for _, fit in asked])
-        words = np.array([len(terms) for terms, _ in asked])
-        train = {terms for terms, _ in split.train.asked}
-        other = {terms for terms, _ in split.validation.asked}
-        new = np.array([terms not in train for terms, _ in asked])
-        unseen = new & np.array([terms not in other for terms, _ in asked])
+        queries = self._part.query_pictures
+        relevant = np.array([len(fit) for _, fit in queries])
+        words = np.array([len(terms) for terms, _ in queries])
+        train = {terms for terms, _ in split.train.query_pictures}
+        other = {terms for terms, _ in split.validation.query_pictures}
+        new = np.array([terms not in train for terms, _ in queries])
+        unseen = new & np.array([terms not in other for terms, _ in queries])
         return {
-            "all": np.ones(len(asked), bool),
+            "all": np.ones(len(queries), bool),
             "easy": relevant >= EASY,
             "difficult": relevant < EASY,
             "one-word": words == 1,
@@ -124,8 +126,8 @@ class CorelTestSet(OneShotTestSet):
         }
 
     def _fits(self) -> Bools:
-        fits = np.zeros((len(self._part.asked), len(self._part)), bool)
-        for query, (_, pictures) in enumerate(self._part.asked):
+        fits = np.zeros((len(self._part.query_pictures), len(self._part)), bool)
+        for query, (_, pictures) in enumerate(self._part.query_pictures):
             fits[query, list(pictures)] = True
         return fits
 
@@ -136,13 +138,13 @@ class CorelTestSet(OneShotTestSet):
 
     def _top(self, order: Ints, n: int = 5) -> dict[str, Shown]:
         place = {word: i for i, word in enumerate(self._words)}
-        asked = {terms: i for i, (terms, _) in enumerate(self._part.asked)}
-        found: dict[str, Shown] = {}
+        row_of = {terms: i for i, (terms, _) in enumerate(self._part.query_pictures)}
+        top: dict[str, Shown] = {}
         for text in self._sheets:
             terms = tuple(sorted(place.get(w, -1) for w in text.split()))
-            if terms not in asked:
+            if terms not in row_of:
                 continue
-            fit = set(self._part.asked[asked[terms]][1])
-            best = order[asked[terms], :n].tolist()
-            found[text] = Shown(len(fit), tuple((self._pictures[p], p in fit) for p in best))
-        return found
+            fit = set(self._part.query_pictures[row_of[terms]][1])
+            best = order[row_of[terms], :n].tolist()
+            top[text] = Shown(len(fit), tuple((self._pictures[p], p in fit) for p in best))
+        return top

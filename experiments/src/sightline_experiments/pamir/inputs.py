@@ -1,17 +1,16 @@
-"""How a method sees the rows of the pool: which of them, weighted how, side by side.
+"""The input of a method: which features of the pool, how they are weighted, side by side.
 
-A view is named by its parts, `b64_k10000` or `b32_k2000 & classic` (`terms` says what the former
-are), and each part is weighted by
-what training pictures say, so that a weighting is learnt once and then applied to other pictures.
+A view is named by its parts, `b64_k10000` or `b32_k2000 & classic` (see `terms` for the former).
+The weighting of each part is fitted to training pictures and then applied to other pictures.
 
-    tfidf      counts times idf, of length 1 (the paper); idf from training pictures
-    hellinger  square roots of counts times idf, of length 1
-    counts     as they are, for those who count
-    unit       of length 1
-    centred    less the mean picture, of length 1
-    whitened   centred, strong directions damped, of length 1
+    tfidf      counts times idf, L2-normalised (the paper); idf from training pictures
+    hellinger  square roots of counts times idf, L2-normalised
+    counts     as they are, for models of counts
+    unit       L2-normalised
+    centred    less the mean picture, L2-normalised
+    whitened   centred, strong directions damped, L2-normalised
 
-Means and variances of blocks (`g64`) stay as they are.
+Means and variances of blocks (`g64`) are not weighted.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def view_of(settings: Mapping[str, Json]) -> str:
 
 
 class SomeRows(Mapping[str, View]):
-    """Views of some of the pictures; rows are taken when a view is asked for, and not kept.
+    """Views of some of the pictures; rows are taken when a view is read, and not kept.
 
     >>> dict(SomeRows({"a": np.arange(3)}, np.array([2, 0])))
     {'a': array([2, 0])}
@@ -78,14 +77,14 @@ def parts_of(view: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputScaling:
-    """A view as one method sees it, learnt from training pictures."""
+    """The weighting of a view, fitted to training pictures."""
 
     parts: tuple[str, ...]
     weighings: tuple[Weigh, ...]
 
     @classmethod
     def of(cls, views: Views, view: str, weighting: str = "") -> InputScaling:
-        """Learn the weighting of a view; by default tfidf where rows are sparse, else unit."""
+        """Fit the weighting of a view; by default tfidf if rows are sparse, else unit."""
         names = parts_of(view)
         for name in names:
             if name not in views:
@@ -121,9 +120,9 @@ def joined(parts: tuple[View, ...]) -> View:
 
 def _weighing(view: View, weighting: str) -> Weigh:
     sparse = hasattr(view, "tocsr")
-    known = SPARSE if sparse else DENSE
-    # Of a view of both kinds, each part takes what it can of the weighting asked for.
-    how = weighting if weighting in known else known[0]
+    allowed = SPARSE if sparse else DENSE
+    # In a view of both kinds, a part that cannot have the weighting gets its default.
+    how = weighting if weighting in allowed else allowed[0]
     if weighting and weighting not in SPARSE + DENSE:
         listed = f"one of {', '.join(SPARSE + DENSE)}"
         raise ParameterError.of("weighting", "a view", listed, weighting)

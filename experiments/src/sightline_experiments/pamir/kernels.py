@@ -1,10 +1,10 @@
 """Table IV: PAMIR with a kernel that compares all blocks of two pictures, by validation queries.
 
-The match kernel of development pictures, blocks of one size, is computed once and kept: that takes
-minutes. PAMIR learns over pictures of the first split (`rankers.kernel_pamir`), its aggressiveness
-chosen by the same queries that the table shows, as in the paper. Test pictures take no part. The
-expected likelihood kernel needs only a row of each picture, and is one of the views (`g64`) that
-PAMIR and SVM may choose.
+The match kernel of development pictures, blocks of one size, takes minutes and is cached. Kernel
+PAMIR (`rankers.kernel_pamir`) is fitted to the first split, with the aggressiveness selected by the
+same queries that the table shows, as in the paper. Test pictures take no part. The expected
+likelihood kernel needs only a row of each picture, and is one of the views (`g64`) that PAMIR and
+SVM may select.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class KernelPlan:
 
 @dataclass(frozen=True, slots=True)
 class KernelTrial:
-    """The best of a kernel: its settings and the mean AvgP of the validation queries."""
+    """The best trial of a kernel: its settings and the mean AvgP of the validation queries."""
 
     kernel: str
     settings: dict[str, Json]
@@ -63,7 +63,7 @@ def try_kernels(
 ) -> list[KernelTrial]:
     """Return the best trial of each kernel."""
     tables = _Tables(c, plan.block, compute, cache, progress)
-    found = []
+    best_trials = []
     for kernel, factor in plan.kernels:
         gram = tables.gram(kernel, factor)
         method = Method(f"PAMIR, {kernel}", _fitter(gram))
@@ -75,29 +75,29 @@ def try_kernels(
             value = split.value(scorer)
             progress.advance()
             if best is None or value > best.avgp:
-                tried = {"block": plan.block, "factor": factor, **settings, **scorer.found}
-                best = KernelTrial(kernel, tried, value, seconds)
+                details = {"block": plan.block, "factor": factor, **settings, **scorer.details}
+                best = KernelTrial(kernel, details, value, seconds)
         progress.finish()
-        found += [best] if best is not None else []
-    return found
+        best_trials += [best] if best is not None else []
+    return best_trials
 
 
 def _fitter(gram: Floats) -> Callable[[Split, object], Scorer]:
     def fit(split: Split, settings: object) -> Scorer:
         from sightline.rankers.kernel_pamir import KernelPAMIR
 
-        given = dict(settings) if isinstance(settings, dict) else {}
+        parameters = dict(settings) if isinstance(settings, dict) else {}
         train, held = split.train.rows, split.validation.rows
         table = np.ascontiguousarray(gram[np.ix_(held, train)])
-        ranker = KernelPAMIR(kernel="precomputed", random_state=split.number, **given).fit(
+        ranker = KernelPAMIR(kernel="precomputed", random_state=split.number, **parameters).fit(
             np.ascontiguousarray(gram[np.ix_(train, train)]),
             queries=split.train_queries,
             n_words=split.train.labels.shape[1],
             validation=(table, split.validation_queries),
         )
-        found = {"n_iter": int(vars(ranker)["best_iter_"])}
-        # Only validation pictures have a place in the table.
-        return Scorer(lambda views: ranker.decision_function(table), weighted_sum, found)
+        details = {"n_iter": int(vars(ranker)["best_iter_"])}
+        # The table has only validation pictures.
+        return Scorer(lambda views: ranker.decision_function(table), weighted_sum, details)
 
     return fit
 
@@ -112,18 +112,18 @@ class _Tables:
         self.compute, self.cache, self.progress = compute, cache, progress
 
     def gram(self, kernel: str, factor: float) -> Floats:
-        # As with codebooks, what blocks are described by is part of the name.
+        # As with codebooks, the name contains what blocks are described by.
         by = f"c{BlockTerms.n_colors}-v{BlockTerms.version}"
         name = f"gram-{kernel}-b{self.block}-{by}-f{factor:g}"
-        found = self.cache.get(name)
-        if found is not None:
-            return np.asarray(found["gram"], np.float32)
+        cached = self.cache.get(name)
+        if cached is not None:
+            return np.asarray(cached["gram"], np.float32)
         bags = self.bags
         self.progress.start(f"{kernel} kernel of {len(bags):,} pictures", None)
-        made = KERNELS[kernel](bags, factor)
+        matrix = KERNELS[kernel](bags, factor)
         self.progress.finish()
-        self.cache.put(name, {"gram": made})
-        return made
+        self.cache.put(name, {"gram": matrix})
+        return matrix
 
     @cached_property
     def bags(self) -> Bags:
@@ -137,11 +137,11 @@ class _Tables:
         self.progress.finish()
         colors = colors_of(pictures, self.cache)
         table = color_table(colors)
-        found = [
+        descriptors = [
             block_descriptors(rgb, table, len(colors), (self.block,), every=1)[0][1]
             for rgb in pictures
         ]
-        return Bags.from_list(found)
+        return Bags.from_list(descriptors)
 
 
 def _match(bags: Bags, factor: float) -> Floats:

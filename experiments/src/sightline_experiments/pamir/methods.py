@@ -1,10 +1,11 @@
 """The methods that are compared, each behind the same two functions: fit, and score.
 
-Each is fitted to a split with settings: `view` (or `block` and `terms`) and `weighting` say what it
-sees of the pool (`seeing`), `how` how it combines the scores of a query's words where that is open,
-and the rest are the learner's own. The five of the paper combine as the paper says: PAMIR, CMRM,
-CMTT and PLSA by the product of the query vector with the words' scores, SVM by the mean of
-normalised scores. PAMIR and SVM with a `kernel` learn over pictures, else over features.
+Each is fitted to a split with settings: `view` (or `block` and `terms`) and `weighting` name its
+input from the pool (`inputs`), `how` the combination of the scores of a query's words if that is
+open, and the rest are parameters of the estimator. The five of the paper combine as in the paper:
+PAMIR, CMRM, CMTT and PLSA by the product of the query vector with the words' scores, SVM by the
+mean of normalised scores. PAMIR and SVM with a `kernel` have a weight for each picture, else for
+each feature.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.measures.many import query_scores
 from sightline.records import QuerySet
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 from sightline_experiments.extraction import View
 from sightline_experiments.pamir.inputs import InputScaling, Views, joined, parts_of, view_of
 from sightline_experiments.pamir.protocol import Scorer, Split
 
 Settings = Mapping[str, Json]
-SEEN = ("view", "block", "terms", "weighting", "how")
+INPUT_SETTINGS = ("view", "block", "terms", "weighting", "how")
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of the tables: its name there, and how it is fitted."""
+    """A method of the tables: its name, and the function that fits it."""
 
     name: str
     fit: Callable[[Split, Settings], Scorer]
@@ -63,18 +64,18 @@ def _combined(combination: Combination) -> Callable[[Floats, QuerySet], Floats]:
 
 
 def _combiner(
-    settings: Settings, unseen: Floats, labels: Any
+    settings: Settings, held_out_scores: Floats, labels: Any
 ) -> Callable[[Floats, QuerySet], Floats]:
-    """Return a way to combine words, fitted to scores of pictures the learner has not seen."""
+    """Return a combination of words, fitted to scores of held-out pictures."""
     how: How = next((way for way in WAYS if way == settings.get("how")), "product")
-    return _combined(Combination(how).fit(unseen, labels).fill_flat())
+    return _combined(Combination(how).fit(held_out_scores, labels).fill_flat())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
-    """What a method sees of a split."""
+class MethodInputs:
+    """The input of a method: training and held-out pictures."""
 
-    see: InputScaling
+    scaling: InputScaling
     train: tuple[View, ...]
     held: tuple[View, ...]
 
@@ -84,21 +85,23 @@ class _Seen:
 
 
 @lru_cache(2)
-def _weighted(split: Split, view: str, weighting: str) -> _Seen:
-    # Settings of a method are tried one after the other on what they see, and whitening is slow.
-    see = InputScaling.of(split.train.views, view, weighting)
-    return _Seen(see, see.each(split.train.views), see.each(split.validation.views))
+def _weighted_inputs(split: Split, view: str, weighting: str) -> MethodInputs:
+    # Settings of a method with the same input are tried in turn, and whitening is slow.
+    scaling = InputScaling.of(split.train.views, view, weighting)
+    return MethodInputs(
+        scaling, scaling.each(split.train.views), scaling.each(split.validation.views)
+    )
 
 
-def _seen(split: Split, settings: Settings, weighting: str = "") -> _Seen:
-    said = str(settings.get("weighting", weighting))
-    return _weighted(split, view_of(settings), said)
+def method_inputs(split: Split, settings: Settings, weighting: str = "") -> MethodInputs:
+    weighting_name = str(settings.get("weighting", weighting))
+    return _weighted_inputs(split, view_of(settings), weighting_name)
 
 
-def _own(settings: Settings) -> dict[str, Any]:
-    """Return the learner's own settings; what JSON has as a list is a tuple to learners."""
-    own = {k: v for k, v in settings.items() if k not in SEEN}
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in own.items()}
+def _learner_parameters(settings: Settings) -> dict[str, Any]:
+    """Return the estimator's parameters among the settings; lists of JSON become tuples."""
+    parameters = {k: v for k, v in settings.items() if k not in INPUT_SETTINGS}
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
 
 
 def fit_pamir(split: Split, settings: Settings) -> Scorer:
@@ -107,91 +110,99 @@ def fit_pamir(split: Split, settings: Settings) -> Scorer:
 
     if "kernel" in settings:
         return fit_kernel_pamir(split, settings)
-    return _ranking(PAMIR(**_own(settings), random_state=split.number), split, settings)
+    return _ranking(
+        PAMIR(**_learner_parameters(settings), random_state=split.number), split, settings
+    )
 
 
 def fit_warp(split: Split, settings: Settings) -> Scorer:
-    """Fit the ranker of the top of the list as PAMIR is fitted."""
+    """Fit WARP to the training queries, and stop by the validation queries."""
     from sightline.rankers.warp import WARP
 
-    return _ranking(WARP(**_own(settings), random_state=split.number), split, settings)
+    return _ranking(
+        WARP(**_learner_parameters(settings), random_state=split.number), split, settings
+    )
 
 
 def _ranking(ranker: Any, split: Split, settings: Settings) -> Scorer:
-    seen = _seen(split, settings)
-    X, held = seen.joined()
+    inputs = method_inputs(split, settings)
+    X, held = inputs.joined()
     ranker.fit(
         X,
         queries=split.train_queries,
         n_words=split.train.labels.shape[1],
         validation=(held, split.validation_queries),
     )
-    found: dict[str, Json] = {"n_iter": int(ranker.best_iter_)}
-    see = seen.see
-    return Scorer(lambda views: ranker.decision_function(see(views)), weighted_sum, found)
+    details: dict[str, Json] = {"n_iter": int(ranker.best_iter_)}
+    scaling = inputs.scaling
+    return Scorer(lambda views: ranker.decision_function(scaling(views)), weighted_sum, details)
 
 
 def fit_cmrm(split: Split, settings: Settings) -> Scorer:
     """Fit the cross-media relevance model to counts of visual terms."""
     from sightline.annotators.cmrm import CMRM
 
-    return _counting(CMRM(**_own(settings)), split, settings)
+    return _counting(CMRM(**_learner_parameters(settings)), split, settings)
 
 
 def fit_cmtt(split: Split, settings: Settings) -> Scorer:
     """Fit the cross-media translation table to counts of visual terms."""
     from sightline.annotators.cmtt import CMTT
 
-    return _counting(CMTT(**_own(settings)), split, settings)
+    return _counting(CMTT(**_learner_parameters(settings)), split, settings)
 
 
 def fit_plsa(split: Split, settings: Settings) -> Scorer:
     """Fit two-step PLSA to counts of visual terms."""
     from sightline.annotators.plsa import PLSA
 
-    return _counting(PLSA(**_own(settings), random_state=split.number), split, settings)
+    return _counting(
+        PLSA(**_learner_parameters(settings), random_state=split.number), split, settings
+    )
 
 
 def _counting(model: Any, split: Split, settings: Settings) -> Scorer:
-    seen = _seen(split, settings, "counts")
-    model.fit(seen.joined()[0], split.train.labels)
-    see = seen.see
-    return Scorer(lambda views: model.decision_function(see(views)), weighted_sum)
+    inputs = method_inputs(split, settings, "counts")
+    model.fit(inputs.joined()[0], split.train.labels)
+    scaling = inputs.scaling
+    return Scorer(lambda views: model.decision_function(scaling(views)), weighted_sum)
 
 
 def fit_svm(split: Split, settings: Settings) -> Scorer:
     """Fit one SVM for each word, its C chosen on the validation pictures."""
     from sightline.annotators.concept_svm import ConceptSVM
 
-    seen = _seen(split, settings)
-    see = seen.see.each if "kernel" in settings else seen.see
-    X, held = (seen.train, seen.held) if "kernel" in settings else seen.joined()
-    model = ConceptSVM(**_own(settings)).fit(
+    inputs = method_inputs(split, settings)
+    scaling = inputs.scaling.each if "kernel" in settings else inputs.scaling
+    X, held = (inputs.train, inputs.held) if "kernel" in settings else inputs.joined()
+    model = ConceptSVM(**_learner_parameters(settings)).fit(
         X, split.train.labels, validation=(held, split.validation.labels)
     )
-    return Scorer(lambda views: model.decision_function(see(views)), normalised_mean)
+    return Scorer(lambda views: model.decision_function(scaling(views)), normalised_mean)
 
 
 @lru_cache(3)
-def _ridge(split: Split, view: str, weighting: str, own: tuple[tuple[str, Any], ...]) -> Any:
-    # The list-wise ranker begins where kernel ridge ends.
+def _ridge(split: Split, view: str, weighting: str, parameters: tuple[tuple[str, Any], ...]) -> Any:
+    # Cached, since the list-wise ranker is fitted to its scores.
     from sightline.annotators.ridge import KernelRidge
 
-    return KernelRidge(**dict(own)).fit(_weighted(split, view, weighting).train, split.train.labels)
+    return KernelRidge(**dict(parameters)).fit(
+        _weighted_inputs(split, view, weighting).train, split.train.labels
+    )
 
 
-def _ridge_of(split: Split, settings: Settings, own: Mapping[str, Any]) -> Any:
-    said = str(settings.get("weighting", ""))
-    return _ridge(split, view_of(settings), said, tuple(sorted(own.items())))
+def _ridge_of(split: Split, settings: Settings, parameters: Mapping[str, Any]) -> Any:
+    weighting_name = str(settings.get("weighting", ""))
+    return _ridge(split, view_of(settings), weighting_name, tuple(sorted(parameters.items())))
 
 
 def fit_ridge(split: Split, settings: Settings) -> Scorer:
     """Fit kernel ridge; the parts of a view have a kernel each."""
-    model = _ridge_of(split, settings, _own(settings))
+    model = _ridge_of(split, settings, _learner_parameters(settings))
     combine = _combiner(settings, model.leave_one_out_, split.train.labels)
-    found: dict[str, Json] = {"alpha": float(model.alpha_)}
-    see = _seen(split, settings).see
-    return Scorer(lambda views: model.decision_function(see.each(views)), combine, found)
+    details: dict[str, Json] = {"alpha": float(model.alpha_)}
+    scaling = method_inputs(split, settings).scaling
+    return Scorer(lambda views: model.decision_function(scaling.each(views)), combine, details)
 
 
 def fit_log_product(split: Split, settings: Settings) -> Scorer:
@@ -199,16 +210,18 @@ def fit_log_product(split: Split, settings: Settings) -> Scorer:
     from sightline.annotators.ridge import KernelRidge
     from sightline.rankers.log_product import LogProduct
 
-    own = _own(settings)
-    below = {name: own.pop(name) for name in KernelRidge().get_params() if name in own}
-    ridge = _ridge_of(split, settings, below)
-    ranker = LogProduct(**own, random_state=split.number).fit(
+    parameters = _learner_parameters(settings)
+    ridge_parameters = {
+        name: parameters.pop(name) for name in KernelRidge().get_params() if name in parameters
+    }
+    ridge = _ridge_of(split, settings, ridge_parameters)
+    ranker = LogProduct(**parameters, random_state=split.number).fit(
         ridge.leave_one_out_, split.train.labels, queries=split.train_queries
     )
-    see = _seen(split, settings).see
+    scaling = method_inputs(split, settings).scaling
 
     def words(views: Views) -> Floats:
-        logits = ranker.decision_function(ridge.decision_function(see.each(views)))
+        logits = ranker.decision_function(ridge.decision_function(scaling.each(views)))
         return np.asarray(-np.logaddexp(0.0, -logits), np.float32)
 
     return Scorer(words, _sum, {"alpha": float(ridge.alpha_)})
@@ -222,33 +235,35 @@ def fit_neighbours(split: Split, settings: Settings) -> Scorer:
     """Fit weighted nearest neighbours; each part of a view has a distance."""
     from sightline.annotators.neighbours import Neighbours
 
-    seen = _seen(split, settings)
-    model = Neighbours(**_own(settings)).fit(seen.train, split.train.labels)
+    inputs = method_inputs(split, settings)
+    model = Neighbours(**_learner_parameters(settings)).fit(inputs.train, split.train.labels)
     combine = _combiner(settings, model.leave_one_out_, split.train.labels)
-    see = seen.see
-    return Scorer(lambda views: model.decision_function(see.each(views)), combine)
+    scaling = inputs.scaling
+    return Scorer(lambda views: model.decision_function(scaling.each(views)), combine)
 
 
 def fit_kernel_pamir(split: Split, settings: Settings) -> Scorer:
     """Fit PAMIR over training pictures; the parts of a view have a kernel each."""
     from sightline.rankers.kernel_pamir import KernelPAMIR
 
-    seen = _seen(split, settings)
-    ranker = KernelPAMIR(**_own(settings), random_state=split.number).fit(
-        seen.train,
+    inputs = method_inputs(split, settings)
+    ranker = KernelPAMIR(**_learner_parameters(settings), random_state=split.number).fit(
+        inputs.train,
         queries=split.train_queries,
         n_words=split.train.labels.shape[1],
-        validation=(seen.held, split.validation_queries),
+        validation=(inputs.held, split.validation_queries),
     )
-    found: dict[str, Json] = {"n_iter": int(vars(ranker)["best_iter_"])}
-    see = seen.see
-    return Scorer(lambda views: ranker.decision_function(see.each(views)), weighted_sum, found)
+    details: dict[str, Json] = {"n_iter": int(vars(ranker)["best_iter_"])}
+    scaling = inputs.scaling
+    return Scorer(
+        lambda views: ranker.decision_function(scaling.each(views)), weighted_sum, details
+    )
 
 
 def fit_trained(split: Split, settings: Settings) -> Scorer:
-    """Let `sightline train` choose ranker, features and combination, and fit its choice.
+    """Let `sightline train` select ranker, features and combination, and fit them.
 
-    As it does in a collection, it fits the choice to all pictures it has, those it chose by too.
+    As in a collection, they are fitted to all pictures, validation pictures too.
     """
     from sightline.collection.models import selection
     from sightline.collection.models.recipe import fit

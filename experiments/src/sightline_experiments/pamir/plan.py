@@ -66,7 +66,7 @@ def views_of(search: Search) -> set[str]:
 
 
 _C = tried("C", 0.03, 0.3)
-# What SVMs see is chosen with one strength for all words, then a strength for each of them.
+# The input of SVMs is selected with one C for all words, then a C for each of them.
 _EACH = tried("C", [0.3, 1.0, 3.0, 10.0])
 _WIDTH = tried("factor", 0.5, 1.0, one_shot=True)
 _ROOTS = tried("weighting", "hellinger", one_shot=True)
@@ -75,26 +75,30 @@ _CENTRED = tried("weighting", "centred", one_shot=True)
 
 def _strict() -> dict[str, Search]:
     """Return searches over one block size and codebook for each method, begun near the paper's."""
-    seen = (tried("block", *BLOCKS, one_shot=True), tried("terms", *SIZES, one_shot=True))
-    # The other kernel of one block size that a picture's blocks give without a table of all pairs.
+    terms_stages = (tried("block", *BLOCKS, one_shot=True), tried("terms", *SIZES, one_shot=True))
+    # The other kernel of one block size that needs no table of all pairs.
     likely = Stage(
         tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 0.5} for b in BLOCKS[:4])
         + tuple({"view": "g64", "kernel": "likelihood", "factor": f} for f in (0.25, 0.35, 1.0)),
         once=True,
     )
     return {
-        "PAMIR": Search({"block": 64, "terms": 10_000, **_PAMIR}, (*seen, _ROOTS, likely, _C)),
-        "SVM": Search({"block": 48, "terms": 10_000, "C": 1.0}, (*seen, _ROOTS, likely, _EACH)),
+        "PAMIR": Search(
+            {"block": 64, "terms": 10_000, **_PAMIR}, (*terms_stages, _ROOTS, likely, _C)
+        ),
+        "SVM": Search(
+            {"block": 48, "terms": 10_000, "C": 1.0}, (*terms_stages, _ROOTS, likely, _EACH)
+        ),
         "PLSA": Search(
             {"block": 32, "terms": 2000, "n_aspects": 200},
-            (*seen, tried("n_aspects", 100, 400)),
+            (*terms_stages, tried("n_aspects", 100, 400)),
         ),
         "CMTT": Search(
-            {"block": 256, "terms": 2000, "rank": 50}, (*seen, tried("rank", 100, 200, 400))
+            {"block": 256, "terms": 2000, "rank": 50}, (*terms_stages, tried("rank", 100, 200, 400))
         ),
         "CMRM": Search(
             {"block": 128, "terms": 2000, "alpha": 0.5, "beta": 0.1},
-            (*seen, tried("joint_counts", True), tried("beta", 0.02, 0.2, 0.5)),
+            (*terms_stages, tried("joint_counts", True), tried("beta", 0.02, 0.2, 0.5)),
         ),
     }
 
@@ -107,7 +111,7 @@ def _classic() -> dict[str, Search]:
     """Return searches over several block sizes, spatial parts, and the whole picture's vector."""
     terms = ("b32+64+128_k2000", _MIXED)
     counted = tried("view", *terms, one_shot=True)
-    seen = tried("view", f"{_MIXED} & classic", one_shot=True)
+    with_classic = tried("view", f"{_MIXED} & classic", one_shot=True)
     mixed: dict[str, Json] = {
         "view": "fisher & g32 & g64",
         "weighting": "centred",
@@ -117,15 +121,15 @@ def _classic() -> dict[str, Search]:
     }
     kernel = Stage(({"view": "fisher", "kernel": "rbf"}, mixed), once=True)
     return {
-        "PAMIR": Search({"view": "fisher", **_PAMIR}, (seen, _CENTRED, kernel, _C)),
-        "SVM": Search({"view": "fisher", "C": 1.0}, (seen, _CENTRED, kernel, _EACH)),
+        "PAMIR": Search({"view": "fisher", **_PAMIR}, (with_classic, _CENTRED, kernel, _C)),
+        "SVM": Search({"view": "fisher", "C": 1.0}, (with_classic, _CENTRED, kernel, _EACH)),
         "PLSA": Search({"view": terms[0], "n_aspects": 400}, (counted,)),
         "CMTT": Search({"view": terms[0], "rank": 200}, (counted, tried("rank", 400))),
         "CMRM": Search(
             {"view": terms[0], "alpha": 0.5, "beta": 0.1},
             (counted, tried("joint_counts", True), tried("beta", 0.2, 0.5)),
         ),
-        # A step of it looks at many pictures, and long rows make that slow.
+        # Each step scores many pictures, which is slow with long rows.
         "WARP": Search({"view": "fisher", **_PAMIR, "n_iter": 800_000}),
         "kernel ridge": Search({"view": "fisher & classic", "factor": 0.7}, (_WIDTH,)),
         "log-product": Search({"view": "fisher & classic", "factor": 0.7}, (_WIDTH,)),
@@ -154,7 +158,7 @@ def full_plan() -> Plan:
 
 
 def quick_plan() -> Plan:
-    """Return a run that shows how it goes: one split, one setting each, few block sizes."""
+    """Return a run for a first look: one split, one setting each, few block sizes."""
     searches: dict[str, dict[str, Search]] = {
         "classic-strict": {
             "PAMIR": Search(

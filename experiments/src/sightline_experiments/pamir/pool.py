@@ -1,9 +1,9 @@
-"""The descriptor pool: every picture described once, by all features that any method may see.
+"""The descriptor pool: all features that any method uses, computed once for every picture.
 
-Pictures are decoded and described by worker processes (`reproduce.describing`). Codebooks are
-fitted to development pictures alone. Rows are kept in the cache under the feature's fingerprint and
-the checksum of the pictures, so that a second run describes nothing. What comes out is in two
-parts, development and test, which from there on go different ways.
+Pictures are decoded and described by worker processes (`extraction`). Codebooks are fitted to
+development pictures alone. Rows are cached under the feature's fingerprint and the checksum of the
+pictures, so that a second run computes nothing. The result has two parts, development and test,
+which are kept apart from there on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import RGB, Arrays
-from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
 from sightline.contracts import Compute, Progress
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.corel5k import NAME, Corel5K
@@ -53,12 +53,12 @@ class Described:
 
 
 def is_blocks(name: str) -> bool:
-    """Say whether a feature is made of blocks, which are described by colours that all share."""
+    """Return whether a feature is made of blocks, which share a table of colours."""
     return is_terms(name) or is_gaussians(name)
 
 
 def _groups(names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what to describe at once: features that share most of their work."""
+    """Yield groups of features that share most of their work."""
     terms = [n for n in names if is_blocks(n)]
     deep = [n for n in names if n.split("-")[0] == "deep"]
     yield from (group for group in (terms, deep) if group)
@@ -68,43 +68,43 @@ def _groups(names: Sequence[str]) -> Iterator[list[str]]:
 def colors_of(development: Sequence[RGB], cache: ArrayCache) -> NDArray[np.float32]:
     """Return the colours that all blocks are described by, from development pictures."""
     name = f"colors{BlockTerms.n_colors}-seed{SEED}"
-    found = cache.get(name)
-    if found is not None:
-        return np.asarray(found["colors"], np.float32)
-    made = fit_colors(development, SEED)
-    cache.put(name, {"colors": made})
-    return made
+    cached = cache.get(name)
+    if cached is not None:
+        return np.asarray(cached["colors"], np.float32)
+    colors = fit_colors(development, SEED)
+    cache.put(name, {"colors": colors})
+    return colors
 
 
 class Describer:
-    """Fits and describes; pictures are decoded when first needed, and held as long as this is."""
+    """Fits codebooks and computes features; pictures are decoded when first needed, and kept."""
 
     def __init__(self, c: Corel5K, compute: Compute, cache: ArrayCache, progress: Progress) -> None:
         self.c, self.compute, self.cache, self.progress = c, compute, cache, progress
 
     def describe(self, views: Iterable[str]) -> Described:
-        """Return the rows of all features that some views are made of."""
+        """Return the rows of all features in some views."""
         names = list(dict.fromkeys(part for view in views for part in parts_of(view)))
         places = {name: self._place(name) for name in names}
-        prints = {n: fingerprint(load_feature(p), SIDE) for n, p in places.items()}
-        rows = {n: found for n in names if (found := self.cache.get(prints[n])) is not None}
+        fingerprints = {n: fingerprint(load_feature(p), SIDE) for n, p in places.items()}
+        rows = {n: arrays for n in names if (arrays := self.cache.get(fingerprints[n])) is not None}
         for group in _groups([n for n in names if n not in rows]):
-            made = self._rows(group, [places[n] for n in group])
-            for name, found in zip(group, made, strict=True):
-                rows[name] = found
-                self.cache.put(prints[name], found)
-        return _parted(self.c, rows, prints)
+            computed = self._rows(group, [places[n] for n in group])
+            for name, arrays in zip(group, computed, strict=True):
+                rows[name] = arrays
+                self.cache.put(fingerprints[name], arrays)
+        return _divided(self.c, rows, fingerprints)
 
     @cached_property
     def pictures(self) -> list[RGB]:
         numbers = self.c.numbers()
         self.progress.start("decode", len(numbers))
-        found = []
+        pictures = []
         for rgb in decoded(self.c, numbers, self.compute):
-            found.append(rgb)
+            pictures.append(rgb)
             self.progress.advance()
         self.progress.finish()
-        return found
+        return pictures
 
     @cached_property
     def colors(self) -> NDArray[np.float32]:
@@ -131,7 +131,7 @@ class Describer:
 
     def _fit(self, name: str, place: str) -> Mapping[str, NDArray[np.float32]]:
         pictures = self._development()
-        # Found first, since it has a bar of its own, or none.
+        # Computed first, since it has a progress bar of its own, or none.
         colors = self.colors if is_blocks(name) else None
         self.progress.start(f"fit {name}", None)
         try:
@@ -143,10 +143,10 @@ class Describer:
             self.progress.finish()
 
     def _rows(self, names: Sequence[str], places: Sequence[str]) -> list[Arrays]:
-        """Describe every picture by some features, all at once."""
+        """Compute some features of every picture, all at once."""
         pictures, numbers = self.pictures, self.c.numbers()
-        said = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        self.progress.start(f"describe by {said}", len(pictures))
+        label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        self.progress.start(f"describe by {label}", len(pictures))
         try:
             return described(
                 pictures,
@@ -159,8 +159,8 @@ class Describer:
             self.progress.finish()
 
 
-def _parted(c: Corel5K, rows: dict[str, Arrays], prints: dict[str, str]) -> Described:
+def _divided(c: Corel5K, rows: dict[str, Arrays], fingerprints: dict[str, str]) -> Described:
     n, whole = len(c.development), len(c.numbers())
     views = {name: matrix(name, arrays, whole) for name, arrays in rows.items()}
     development = {name: view[:n] for name, view in views.items()}
-    return Described(development, {name: view[n:] for name, view in views.items()}, prints)
+    return Described(development, {name: view[n:] for name, view in views.items()}, fingerprints)

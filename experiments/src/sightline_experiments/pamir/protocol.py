@@ -1,8 +1,8 @@
 """The protocol of paper A on Corel5K: splits, queries, groups of queries, and their statistics.
 
-The 4,500 development rows are parted at random, five times, into 4,000 to train on and 500 to
-validate by; the 500 test rows stay the same. In each part every set of words of the vocabulary that
-a picture carries together is a query, and the pictures that carry them all are relevant. Query
+The 4,500 development rows are divided at random, five times, into 4,000 for training and 500 for
+validation; the 500 test rows stay the same. In each part every set of words of the vocabulary in a
+picture's caption is a query, and the pictures with all of them are relevant. Query
 vectors are weighted by the idf of training captions (the paper takes an external corpus).
 
 Test pictures are not here: see `evaluation`.
@@ -29,16 +29,16 @@ from sightline_experiments.pamir.inputs import SomeRows, Views
 
 TRAIN = 4000
 
-Asked = tuple[tuple[int, ...], tuple[int, ...]]
+QueryPictures = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some pictures, the words they carry and the queries these make.
+    """Some pictures, their words and the queries of these words.
 
     Attributes
     ----------
-    rows : where they stand in the list they are part of.
+    rows : their positions in the list they are part of.
     labels : scipy sparse table, pictures by words of the vocabulary.
     views : rows of each feature, one for each picture.
     asked : each query's words, and the positions of its relevant pictures; in the order of words.
@@ -47,23 +47,23 @@ class Part:
     rows: Ints
     labels: Any
     views: Views
-    asked: tuple[Asked, ...]
+    query_pictures: tuple[QueryPictures, ...]
 
     def __len__(self) -> int:
         return int(self.labels.shape[0])
 
     def queries(self, idf: NDArray[np.float64]) -> QuerySet:
         """Return the queries as vectors."""
-        return query_set(self.asked, idf)
+        return query_set(self.query_pictures, idf)
 
     def first(self, n: int) -> Part:
-        """Return the first n pictures, with the queries that they make."""
+        """Return the first n pictures, with their queries."""
         return part_of(self.rows[:n], self.labels[:n], SomeRows(self.views, np.arange(n)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """One way to part the development pictures, with the queries of both parts as vectors."""
+    """One division of the development pictures, with the query vectors of both parts."""
 
     number: int
     train: Part
@@ -89,7 +89,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What Table I tells of a set of pictures and its queries."""
+    """The row of Table I for a set of pictures and its queries."""
 
     pictures: int
     queries: int
@@ -108,18 +108,18 @@ def statistics(part: Part) -> Statistics:
     Statistics(pictures=2, queries=3, relevant=1.3333333333333333, words=1.3333333333333333, \
 vocabulary=2, triplets=2)
     """
-    relevant = np.array([len(fit) for _, fit in part.asked])
-    words = np.array([len(terms) for terms, _ in part.asked])
+    relevant = np.array([len(fit) for _, fit in part.query_pictures])
+    words = np.array([len(terms) for terms, _ in part.query_pictures])
     triplets = int((relevant * (len(part) - relevant)).sum())
-    used = len({t for terms, _ in part.asked for t in terms})
+    used = len({t for terms, _ in part.query_pictures for t in terms})
     mean = (float(relevant.mean()), float(words.mean())) if len(relevant) else (0.0, 0.0)
-    return Statistics(len(part), len(part.asked), *mean, used, triplets)
+    return Statistics(len(part), len(part.query_pictures), *mean, used, triplets)
 
 
 def make_splits(
     c: Corel5K, views: Views, seeds: Sequence[int], n_train: int | None = None
 ) -> list[Split]:
-    """Part the development pictures, once for each seed; the same seed parts them the same way."""
+    """Divide the development pictures once for each seed."""
     n = TRAIN if n_train is None else n_train
     if not 0 < n < len(c.development):
         raise ParameterError.of("n_train", "make_splits", f"1 to {len(c.development) - 1}", n)
@@ -152,15 +152,15 @@ def labels_of(c: Corel5K, rows: Iterable[Row]) -> Any:
 
 
 def part_of(rows: Ints, labels: Any, views: Views) -> Part:
-    """Return pictures with the queries that their words make."""
-    # Numbers of one width sort as themselves, so that queries come in the order of their words.
+    """Return pictures with the queries of their words."""
+    # Zero-padded numbers sort as numbers, so that queries are in the order of their words.
     held = np.split(labels.indices, labels.indptr[1:-1])
     captions = [(i, [f"{t:09d}" for t in terms]) for i, terms in enumerate(held)]
-    asked = tuple(
+    query_pictures = tuple(
         (tuple(int(t) for t in terms), tuple(pictures))
         for terms, pictures in caption_queries(captions)
     )
-    return Part(rows, labels, views, asked)
+    return Part(rows, labels, views, query_pictures)
 
 
 class Scorer:
@@ -168,20 +168,20 @@ class Scorer:
 
     Attributes
     ----------
-    words : rows of pictures to their scores for each word: what is done once, before any query.
-    combine : those scores, and queries, to scores of (queries, pictures).
-    found : what fitting found out, such as the number of steps.
+    words : returns the scores of pictures for each word, once, before any query.
+    combine : returns the scores of (queries, pictures) from those of words.
+    details : what fitting selected, such as the number of steps.
     """
 
-    __slots__ = ("combine", "found", "words")
+    __slots__ = ("combine", "details", "words")
 
     def __init__(
         self,
         words: Callable[[Views], Floats],
         combine: Callable[[Floats, QuerySet], Floats],
-        found: dict[str, Any] | None = None,
+        details: dict[str, Any] | None = None,
     ) -> None:
-        self.words, self.combine, self.found = words, combine, found or {}
+        self.words, self.combine, self.details = words, combine, details or {}
 
     def __call__(self, views: Views, queries: QuerySet) -> Floats:
         """Return scores, (queries, pictures)."""

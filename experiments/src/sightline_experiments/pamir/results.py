@@ -1,4 +1,4 @@
-"""What a run found, and its figures in the form in which all experiments write them."""
+"""Results of a run, and its figures in the form of all experiments."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def compare(a: SplitResult, b: SplitResult, measure: str, group: str = "all") ->
 
 
 def compared(ran: dict[str, SplitResult]) -> list[tuple[SplitResult, SplitResult]]:
-    """Return what is held against what: each method that learns to rank, against each other."""
+    """Return the pairs that are compared: each learning-to-rank method with each other method."""
     ours = [ran[name] for name in RANKING if name in ran]
     return [(mine, other) for mine in ours for other in ran.values() if other is not mine]
 
@@ -156,7 +156,7 @@ def _test_rows(results: PamirResults, ran: SplitResult) -> list[Figure]:
 
 
 def _other_rows(ran: SplitResult) -> list[Figure]:
-    """Return what was tried on validation queries, and what it cost to index and to ask."""
+    """Return the trials on validation queries, and the cost of indexing and of queries."""
     rows = [
         Figure(ran.method, "AvgP", t.value, ran.features, f"validation, split {t.split}",
                "validation", at=settings_text(t.settings))
@@ -164,8 +164,8 @@ def _other_rows(ran: SplitResult) -> list[Figure]:
     ]  # fmt: skip
     pairs = list(zip(ran.chosen, ran.outcomes, strict=True))
     index = [t.seconds + o.word_seconds for t, o in pairs]
-    asked = [o.query_seconds for _, o in pairs]
-    for what, seconds in (("index", index), ("query", asked)):
+    query = [o.query_seconds for _, o in pairs]
+    for what, seconds in (("index", index), ("query", query)):
         rows.append(
             Figure(ran.method, "seconds", float(np.mean(seconds)), ran.features, PROTOCOL,
                    at=what, spread=float(np.std(seconds)))

@@ -1,9 +1,9 @@
 """Visual terms by name: `b64_k10000` counts the terms of 64-pixel blocks in a codebook of 10,000.
 
 A name is `b` and block sides, `k` and the size of each codebook and, where parts of the picture are
-counted for themselves, `s` and how finely it is parted: `b32+64_k2000_s1+2`. Sides are relative to
+counted separately, `s` and the number of parts a side: `b32+64_k2000_s1+2`. Sides are relative to
 a picture of 384 pixels, as in the paper; pictures of half that size have blocks of half the side.
-The class of a name is an attribute of this module, so that a worker finds it by its place.
+The class of a name is an attribute of this module, so that a worker can import it.
 
 Departure from `features.local.visterms`: a codebook may have as many terms as a fourth of the
 blocks there are, since the paper has 3,000 terms of 13,500 blocks.
@@ -46,12 +46,12 @@ class BlockTerms(Visterms):
 
 
 def is_terms(name: str) -> bool:
-    """Say whether a name is one of visual terms."""
+    """Return whether a name is one of visual terms."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_gaussians(name: str) -> bool:
-    """Say whether a name is one of means and variances of blocks."""
+    """Return whether a name is one of means and variances of blocks."""
     return _GAUSSIANS.fullmatch(name) is not None
 
 

@@ -1,8 +1,8 @@
 """The experiments of paper E: tags, the regions they belong to, and scenes, on MSRC v2.
 
-`plan` holds everything that may be tuned; `halves` shares the pictures out; `pool` cuts and
-describes them; `seeing` is what learners see of a half, `methods` what they do with it;
-`evaluation` measures each choice once on the test pictures; `results`, `tables`, `sheets` show it.
+`plan` holds everything that may be tuned; `pool` segments and describes pictures; `protocol` has
+halves and what learners see of one, `methods` the learners; `evaluation` measures each choice once
+on the test pictures; `results` and `report` have the figures beside those of `paper`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from sightline_experiments.experiment import Experiment, Trial, timed
 from sightline_experiments.regions import paper
 from sightline_experiments.regions.evaluation import MSRCTestSet
 from sightline_experiments.regions.growth import grown
-from sightline_experiments.regions.halves import DESIGNED_ON, make_halves
-from sightline_experiments.regions.inputs import RegionInputs, Seen
 from sightline_experiments.regions.methods import Fitted, Learner, inputs
 from sightline_experiments.regions.plan import Plan
 from sightline_experiments.regions.pool import NETWORK, SIZE, Pool
+from sightline_experiments.regions.protocol import DESIGNED_ON, HalfData, RegionInputs, make_halves
 from sightline_experiments.regions.results import HalfResult, RegionResults, Relaxation
 from sightline_experiments.tuning import Settings
 
@@ -88,12 +87,12 @@ class _Experiment(Experiment[Learner, Fitted, HalfResult]):
         self.halves = halves[: plan.splits]
         self.test_set = MSRCTestSet(c, tests)
         pool = Pool(c, compute, cache, progress)
-        self.seeing = RegionInputs(c, pool, dict(plan.cuts), plan.reduced)
+        self.inputs_by_half = RegionInputs(c, pool, dict(plan.cuts), plan.reduced)
 
     def run_halves(self, features: str) -> None:
         """Measure all methods on one set of features."""
         for half in self.halves:
-            inputs_of_half = self.seeing.seen(features, half)
+            inputs_of_half = self.inputs_by_half.of_half(features, half)
             learner = Learner(inputs_of_half, self.plan.scenes)
             fits = self.run(learner, half.number, (features,), self.plan.searches[features])
             if half.number == 0 and paper.LATENT in fits:
@@ -106,38 +105,38 @@ class _Experiment(Experiment[Learner, Fitted, HalfResult]):
 
     def fit(self, method: str, settings: Settings, split: Learner) -> tuple[Fitted, float]:
         """Fit a method to training pictures."""
-        return timed(lambda: split.fit(method, settings, split.seen.half.train))
+        return timed(lambda: split.fit(method, settings, split.data.half.train))
 
     def value(self, method: str, fitted: Fitted, split: Learner) -> float:
-        """Return F of tags; of what gives none, how many scenes are those of clustered pictures."""
-        validation = split.seen.half.validation
-        predicted = (fitted.tagger or fitted.say)(split.seen, validation)
+        """Return F of tags; without tags, the share of scenes that equal the clusters."""
+        validation = split.data.half.validation
+        predicted = (fitted.tagger or fitted.predict)(split.data, validation)
         if predicted.tags is not None:
-            return f_measure(split.seen.tags[validation], predicted.tags).micro
+            return f_measure(split.data.tags[validation], predicted.tags).micro
         assert predicted.scenes is not None
         return float(np.mean(predicted.scenes == split.pseudo_scenes(validation)))
 
     def refit(
         self, method: str, trial: Trial, fitted: Fitted, split: Learner
     ) -> tuple[Trial, Fitted]:
-        """Fit what was chosen to all pictures that are not for the test."""
-        development = split.seen.half.development
+        """Fit the selected settings to all development pictures."""
+        development = split.data.half.development
         final, seconds = timed(lambda: split.fit(method, trial.settings, development))
         return replace(trial, seconds=seconds), final
 
     def measure(self, result: HalfResult, fitted: Fitted, split: Learner) -> None:
-        """Add what a method reached on the test pictures."""
-        outcome = self.test_set.measure(result.method, result.features, fitted, split.seen)
+        """Add the results on the test pictures."""
+        outcome = self.test_set.measure(result.method, result.features, fitted, split.data)
         result.outcomes.append(outcome)
 
-    def _relaxed(self, fitted: Fitted, seen: Seen) -> Relaxation:
+    def _relaxed(self, fitted: Fitted, data: HalfData) -> Relaxation:
         """Compare exact inference with the relaxation on validation pictures, in every scene."""
         model = fitted.model
         assert model is not None
-        some = seen.half.validation[: self.plan.relaxed]
-        problems = model.problems(*inputs(seen, some))
+        some = data.half.validation[: self.plan.relaxed]
+        problems = model.problems(*inputs(data, some))
         free = [(a, np.maximum(b, 0.0)) for a, b in problems]
-        tags = seen.tags[np.repeat(some, model.n_scenes)]
+        tags = data.tags[np.repeat(some, model.n_scenes)]
         augmented_ones = [(a, augmented(b, y)[0]) for (a, b), y in zip(problems, tags, strict=True)]
         fractional, exact, relaxed = _timed(problems)
         hard, _, _ = _timed(augmented_ones)
@@ -147,7 +146,7 @@ class _Experiment(Experiment[Learner, Fitted, HalfResult]):
 
 
 def _timed(problems: list[tuple[Doubles, Doubles]]) -> tuple[float, float, float]:
-    """Return the share that is fractional when relaxed, and CPU seconds of both ways for each."""
+    """Return the share of fractional relaxations, and seconds of exact and relaxed inference."""
     choose_tags(*problems[0])
     began = time.process_time()
     for a, b in problems:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from sightline._typing import Ints
 from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.one_shot import OneShotTestSet
-from sightline_experiments.regions.halves import DESIGNED_ON, never_designed_on
-from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.judging import f_of_each, judged
 from sightline_experiments.regions.methods import Fitted
+from sightline_experiments.regions.protocol import DESIGNED_ON, HalfData, never_designed_on
 
 N_SHOWN = 10
 
@@ -29,24 +28,24 @@ class Shown:
 
     picture: int
     tags: tuple[str, ...]
-    given: tuple[str, ...]
+    predicted: tuple[str, ...]
     painted: Ints
     truth: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a method reached on the test pictures of one half.
+    """Results of a method on the test pictures of one half.
 
     Attributes
     ----------
     measures : by name.
-    each : F of each picture, if tags were given.
-    shown : some pictures, always the same of a half.
-    n : pictures.
-    clean : the measures on pictures that nothing was designed on, of halves that served for that;
-        empty of others.
-    n_clean : such pictures.
+    each : F of each picture, if tags were predicted.
+    shown : some pictures, the same for all methods.
+    n : number of pictures.
+    clean : the measures on pictures that nothing was designed on, of halves that were used for
+        that; empty for others.
+    n_clean : number of such pictures.
     """
 
     measures: dict[str, float]
@@ -71,13 +70,13 @@ class MSRCTestSet(OneShotTestSet):
         self._c, self._tests = c, tuple(tests)
         self._clean = never_designed_on(self._tests)
 
-    def measure(self, who: str, features: str, fitted: Fitted, seen: Seen) -> Outcome:
-        """Return what a fitted method reaches on the test pictures of its half."""
-        self.claim(f"{who} ({features})", half=seen.half.number)
-        test = self._tests[seen.half.number]
-        predicted = fitted.say(seen, test)
+    def measure(self, who: str, features: str, fitted: Fitted, data: HalfData) -> Outcome:
+        """Return the results of a fitted method on the test pictures of its half."""
+        self.claim(f"{who} ({features})", half=data.half.number)
+        test = self._tests[data.half.number]
+        predicted = fitted.predict(data, test)
         tags, scenes = self._c.tags[test], np.asarray(self._c.scenes)[test]
-        labels = [seen.labels[p] for p in test]
+        labels = [data.labels[p] for p in test]
         truth = [] if predicted.regions is None else [self._c.truth(int(p)) for p in test]
         each = None if predicted.tags is None else f_of_each(tags, predicted.tags)
         shown = []
@@ -90,7 +89,7 @@ class MSRCTestSet(OneShotTestSet):
                     )
                 )  # fmt: skip
         measures = judged(predicted, tags, scenes, labels, truth)
-        if seen.half.number >= DESIGNED_ON:
+        if data.half.number >= DESIGNED_ON:
             return Outcome(measures, each, shown, len(test))
         at = np.flatnonzero(np.isin(test, self._clean))
         parts = ([labels[i] for i in at], [truth[i] for i in at] if truth else [])

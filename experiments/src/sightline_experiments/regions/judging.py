@@ -1,4 +1,4 @@
-"""How good what a method says is: tags by F, scenes by NMI, regions by pixels."""
+"""Measures of predictions: tags by F, scenes by NMI, regions by pixels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judged(
     labels: Sequence[NDArray[np.int32]],
     truth: Sequence[Ints],
 ) -> dict[str, float]:
-    """Return the measures of what was said of some pictures, of those kinds it speaks of.
+    """Return the measures of predictions for some pictures, of what they contain.
 
     Parameters
     ----------
@@ -31,36 +31,36 @@ def judged(
     labels : the region of each pixel.
     truth : the tag of each pixel, or -1.
     """
-    found: dict[str, float] = {}
+    measures: dict[str, float] = {}
     if predicted.tags is not None:
         measured = f_measure(tags, predicted.tags)
-        found |= {F: measured.micro, F_PICTURE: measured.macro}
+        measures |= {F: measured.micro, F_PICTURE: measured.macro}
     if predicted.scores is not None:
-        found[F_5] = f_measure(tags, top_words(predicted.scores, k=min(5, tags.shape[1]))).micro
+        measures[F_5] = f_measure(tags, top_words(predicted.scores, k=min(5, tags.shape[1]))).micro
     if predicted.scenes is not None:
-        found[NMI] = normalized_mutual_information(predicted.scenes, scenes)
+        measures[NMI] = normalized_mutual_information(predicted.scenes, scenes)
     if predicted.regions is not None:
         painted = [own[at] for own, at in zip(predicted.regions, labels, strict=True)]
-        found[PIXELS] = pixels_per_class(painted, truth, tags.shape[1])
-    return found
+        measures[PIXELS] = pixels_per_class(painted, truth, tags.shape[1])
+    return measures
 
 
 def pixels_per_class(painted: Sequence[Ints], truth: Sequence[Ints], n: int) -> float:
-    """Return the share of pixels that are painted right, the mean over tags that occur.
+    """Return the share of pixels with the right tag, the mean over tags that occur.
 
     >>> pixels_per_class([np.array([[0, 0, 1]])], [np.array([[0, 1, 1]])], 3)
     0.75
     """
-    right, there = np.zeros(n), np.zeros(n)
-    for own, true in zip(painted, truth, strict=True):
-        known = true >= 0
-        there += np.bincount(true[known], minlength=n)
-        right += np.bincount(true[known & (own == true)], minlength=n)
-    return float(np.mean(right[there > 0] / there[there > 0]))
+    right, n_pixels = np.zeros(n), np.zeros(n)
+    for predicted, true in zip(painted, truth, strict=True):
+        labelled = true >= 0
+        n_pixels += np.bincount(true[labelled], minlength=n)
+        right += np.bincount(true[labelled & (predicted == true)], minlength=n)
+    return float(np.mean(right[n_pixels > 0] / n_pixels[n_pixels > 0]))
 
 
 def f_of_each(tags: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the F-measure of each picture; 1 where there is nothing to say and nothing was said.
+    """Return the F-measure of each picture; 1 if it has no tag and none was predicted.
 
     >>> f_of_each(np.array([[True, False]]), np.array([[True, True]])).round(3).tolist()
     [0.667]

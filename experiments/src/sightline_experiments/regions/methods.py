@@ -1,16 +1,16 @@
 """The methods: the latent model, the paper's baselines, and ridge on whole pictures.
 
-    latent model                  `regions.scored.ScoredRegionModel`, on what ridge says of regions
+    latent model                  `regions.scored.ScoredRegionModel`, on ridge's scores of regions
     latent model, plain           `regions.model.RegionModel`, scenes latent, as in the paper
     SVM                           a linear one for each tag, on the picture's row
-    pseudo-label + SVM            scenes found by clustering rows and tags, told apart by SVMs
-    pseudo-annotation + K-means   test pictures clustered by rows and by the tags that SVMs give
+    pseudo-label + SVM            scenes by clustering rows and tags, predicted by SVMs
+    pseudo-annotation + K-means   test pictures clustered by rows and by tags that SVMs predict
     K-means                       test pictures clustered by rows
-    ridge                         a linear score for each tag, learnt on whole pictures' rows and
-                                  read in each region; test pictures clustered by their scores
+    ridge                         a linear score for each tag, fitted to whole pictures' rows and
+                                  applied to each region; test pictures clustered by their scores
 
-Of SVMs and of ridge a tag is given where its score is above a threshold that validation chooses. A
-picture's row is how often each codeword occurs, as in the paper, or (`rows: shares`) the share of
+SVMs and ridge predict a tag if its score is above a threshold selected on validation pictures. A
+picture's row is the count of each codeword, as in the paper, or (`rows: shares`) the share of
 regions and the share of the area that has it. The latent model sees these shares by a chi-squared
 kernel (`regions.kernel_rows`); "SVM, chi2" and "pseudo-label + SVM, chi2" are the baselines on the
 same rows.
@@ -31,7 +31,7 @@ from sightline.regions.model import RegionModel, Step, filled
 from sightline.regions.scenes import clusters, scaled
 from sightline.regions.scored import ScoredRegionModel
 from sightline_experiments.regions import paper
-from sightline_experiments.regions.inputs import Seen
+from sightline_experiments.regions.protocol import HalfData
 from sightline_experiments.tuning import Settings
 
 CHI2 = "chi2"
@@ -39,7 +39,7 @@ CHI2 = "chi2"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What a method says of pictures; None where it says nothing of that kind.
+    """Predictions of a method for pictures; None for what it does not predict.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Predictions:
     regions: list[Ints] | None = None
 
     def only(self, at: Ints) -> Predictions:
-        """Return what was said of some of the pictures."""
+        """Return the predictions for some of the pictures."""
         return Predictions(
             None if self.tags is None else self.tags[at],
             None if self.scores is None else self.scores[at],
@@ -63,36 +63,36 @@ class Predictions:
         )
 
 
-Say = Callable[[Seen, Ints], Predictions]
+Predict = Callable[[HalfData, Ints], Predictions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A method that has learnt.
+    """A fitted method.
 
     Attributes
     ----------
-    say : what it says.
-    model : if there is more to be seen of it.
-    tagger : gives the tags that settings are chosen by, where the method itself gives none.
-    course : how learning went, where it was watched.
+    predict : returns the predictions for some pictures.
+    model : the latent model, for figures.
+    tagger : predicts the tags by which hyperparameters are selected, if the method has none.
+    course : the steps of training, if they were recorded.
     """
 
-    say: Say
+    predict: Predict
     model: ScoredRegionModel | None = None
-    tagger: Say | None = None
+    tagger: Predict | None = None
     course: Sequence[Step] = ()
 
 
 class Learner:
-    """Fits methods on one half, and remembers what can serve several settings."""
+    """Fits methods to one half, and keeps what several settings share."""
 
-    def __init__(self, seen: Seen, n_scenes: int) -> None:
-        self.seen, self.n_scenes = seen, n_scenes
+    def __init__(self, data: HalfData, n_scenes: int) -> None:
+        self.data, self.n_scenes = data, n_scenes
         self._kept: dict[tuple[Any, ...], Any] = {}
 
     def fit(self, name: str, settings: Settings, pictures: Ints) -> Fitted:
-        """Let a method learn from some pictures."""
+        """Fit a method to some pictures."""
         makers = {
             paper.LATENT: self._latent,
             paper.PLAIN: self._plain,
@@ -110,99 +110,104 @@ class Learner:
         rest = {k: v for k, v in settings.items() if k != "lean"}
 
         def make() -> tuple[ScoredRegionModel, list[Step]]:
-            X, whole, areas = inputs(self.seen, pictures)
+            X, whole, areas = inputs(self.data, pictures)
             model, course = ScoredRegionModel(n_scenes=self.n_scenes, **rest), list[Step]()  # type: ignore[arg-type]
-            # Measuring F takes as long as learning, so it is done where it is shown.
-            shown = self.seen.half.number == 0 and len(pictures) == len(self.seen.half.development)
+            # Measuring F takes as long as training, so it is done only where it is shown.
+            shown = self.data.half.number == 0 and len(pictures) == len(self.data.half.development)
             watch = course.append if shown else None
-            return model.fit(X, self.seen.tags[pictures], whole, areas, watch), course
+            return model.fit(X, self.data.tags[pictures], whole, areas, watch), course
 
         fitted, course = self._once(("latent", len(pictures), *sorted(rest.items())), make)
         model = copy(fitted)
         model.lean = float(str(settings.get("lean", 0.0)))
 
-        def say(seen: Seen, of: Ints) -> Predictions:
-            given = inputs(seen, of)
-            said, margins = model.predict(*given), model.decision_function(*given)
-            return Predictions(said.tags, margins, said.scenes, model.label_regions(*given))
+        def predict(data: HalfData, of: Ints) -> Predictions:
+            model_inputs = inputs(data, of)
+            prediction = model.predict(*model_inputs)
+            margins = model.decision_function(*model_inputs)
+            return Predictions(
+                prediction.tags, margins, prediction.scenes, model.label_regions(*model_inputs)
+            )
 
-        return Fitted(say, model, course=course)
+        return Fitted(predict, model, course=course)
 
     def _plain(self, settings: Settings, pictures: Ints) -> Fitted:
         rest = {k: v for k, v in settings.items() if k != "lean"}
 
         def make() -> RegionModel:
-            X, whole, Y = self.seen.of(pictures)
+            X, whole, Y = self.data.of(pictures)
             model = RegionModel(n_scenes=self.n_scenes, scene_loss=0.0, **rest)  # type: ignore[arg-type]
             return model.fit(X, Y, whole)
 
         model = copy(self._once(("plain", len(pictures), *sorted(rest.items())), make))
         model.lean = float(str(settings.get("lean", 0.0)))
 
-        def say(seen: Seen, of: Ints) -> Predictions:
-            X, whole, _ = seen.of(of)
-            said, margins = model.predict(X, whole), model.decision_function(X, whole)
-            return Predictions(said.tags, margins, said.scenes, model.label_regions(X, whole))
+        def predict(data: HalfData, of: Ints) -> Predictions:
+            X, whole, _ = data.of(of)
+            prediction, margins = model.predict(X, whole), model.decision_function(X, whole)
+            return Predictions(
+                prediction.tags, margins, prediction.scenes, model.label_regions(X, whole)
+            )
 
-        return Fitted(say)
+        return Fitted(predict)
 
     def _svm(self, settings: Settings, pictures: Ints) -> Fitted:
         score = self._svm_scores(settings, pictures)
         threshold = float(str(settings.get("threshold", 0.0)))
 
-        def say(seen: Seen, of: Ints) -> Predictions:
-            scores = score(_rows(seen, settings)[of])
+        def predict(data: HalfData, of: Ints) -> Predictions:
+            scores = score(_rows(data, settings)[of])
             return Predictions(scores > threshold, scores)
 
-        return Fitted(say)
+        return Fitted(predict)
 
     def _svm_scores(self, settings: Settings, pictures: Ints) -> Callable[[Doubles], Doubles]:
-        C, rows = float(str(settings.get("C", 1.0))), _rows(self.seen, settings)[pictures]
+        C, rows = float(str(settings.get("C", 1.0))), _rows(self.data, settings)[pictures]
         low, wide = _range(rows, settings)
-        Y = self.seen.tags[pictures]
+        Y = self.data.tags[pictures]
         key = "svm", len(pictures), C, settings.get("rows")
         W, constant = self._once(key, lambda: svm_weights((rows - low) / wide, Y, C))
 
         def scores(whole: Doubles) -> Doubles:
-            found: Doubles = (whole - low) / wide @ W + constant
-            return found
+            svm_scores: Doubles = (whole - low) / wide @ W + constant
+            return svm_scores
 
         return scores
 
     def _pseudo_label(self, settings: Settings, pictures: Ints) -> Fitted:
         C = float(str(settings.get("C", 1.0)))
-        rows = _rows(self.seen, settings)[pictures]
+        rows = _rows(self.data, settings)[pictures]
         low, wide = _range(rows, settings)
         Y = self.pseudo_scenes(pictures)[:, None] == np.arange(self.n_scenes)
         W, constant = svm_weights((rows - low) / wide, Y, C)
 
-        def say(seen: Seen, of: Ints) -> Predictions:
-            scores = (_rows(seen, settings)[of] - low) / wide @ W + constant
+        def predict(data: HalfData, of: Ints) -> Predictions:
+            scores = (_rows(data, settings)[of] - low) / wide @ W + constant
             return Predictions(scenes=scores.argmax(axis=1))
 
-        return Fitted(say)
+        return Fitted(predict)
 
     def pseudo_scenes(self, of: Ints) -> Ints:
         """Return the clusters that some development pictures belong to, by rows and tags."""
-        half = self.seen.half.development
-        rows = np.hstack([scaled(self.seen.whole[half]), self.seen.tags[half]])
+        half = self.data.half.development
+        rows = np.hstack([scaled(self.data.whole[half]), self.data.tags[half]])
         labels: Ints = self._once(("scenes",), lambda: clusters(rows, self.n_scenes))
         return labels[np.searchsorted(half, of)]
 
     def _pseudo_tags(self, settings: Settings, pictures: Ints) -> Fitted:
         tagger = self._svm(settings, pictures)
 
-        def say(seen: Seen, of: Ints) -> Predictions:
-            tags = tagger.say(seen, of).tags
+        def predict(data: HalfData, of: Ints) -> Predictions:
+            tags = tagger.predict(data, of).tags
             assert tags is not None
-            rows = np.hstack([scaled(seen.whole[of]), tags])
+            rows = np.hstack([scaled(data.whole[of]), tags])
             return Predictions(scenes=clusters(rows, self.n_scenes))
 
-        return Fitted(say, tagger=tagger.say)
+        return Fitted(predict, tagger=tagger.predict)
 
     def _k_means(self, settings: Settings, pictures: Ints) -> Fitted:
         return Fitted(
-            lambda seen, of: Predictions(scenes=clusters(scaled(seen.whole[of]), self.n_scenes))
+            lambda data, of: Predictions(scenes=clusters(scaled(data.whole[of]), self.n_scenes))
         )
 
     def _ridge(self, settings: Settings, pictures: Ints) -> Fitted:
@@ -210,19 +215,19 @@ class Learner:
         threshold = float(str(settings.get("threshold", 0.3)))
         W, constant = self._once(
             ("ridge", len(pictures), alpha),
-            lambda: ridge_weights(self.seen.whole[pictures], self.seen.tags[pictures], alpha),
+            lambda: ridge_weights(self.data.whole[pictures], self.data.tags[pictures], alpha),
         )
 
-        def say(seen: Seen, of: Ints) -> Predictions:
-            scores = seen.whole[of] @ W + constant
+        def predict(data: HalfData, of: Ints) -> Predictions:
+            scores = data.whole[of] @ W + constant
             tags = scores > threshold
             regions = [
                 filled(np.full(len(rows), -1), rows @ W, own)
-                for rows, own in zip((seen.regions[p] for p in of), tags, strict=True)
+                for rows, own in zip((data.regions[p] for p in of), tags, strict=True)
             ]
             return Predictions(tags, scores, clusters(scores, self.n_scenes), regions)
 
-        return Fitted(say)
+        return Fitted(predict)
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         if key not in self._kept:
@@ -230,19 +235,19 @@ class Learner:
         return self._kept[key]
 
 
-def inputs(seen: Seen, of: Ints) -> tuple[list[Doubles], Doubles, list[Doubles]]:
-    """Return what the latent model sees of pictures: regions, whole rows and regions' areas."""
-    X, whole, _ = seen.of(of)
-    return X, whole if seen.words is None else seen.likeness[of], [seen.areas[p] for p in of]
+def inputs(data: HalfData, of: Ints) -> tuple[list[Doubles], Doubles, list[Doubles]]:
+    """Return the input of the latent model: regions, whole rows and regions' areas."""
+    X, whole, _ = data.of(of)
+    return X, whole if data.words is None else data.likeness[of], [data.areas[p] for p in of]
 
 
-def _rows(seen: Seen, settings: Settings) -> Doubles:
-    named = {"shares": seen.shares, CHI2: seen.likeness}
-    return named.get(str(settings.get("rows")), seen.whole)
+def _rows(data: HalfData, settings: Settings) -> Doubles:
+    named = {"shares": data.shares, CHI2: data.likeness}
+    return named.get(str(settings.get("rows")), data.whole)
 
 
 def svm_weights(X: Doubles, Y: Bools, C: float) -> tuple[Doubles, Doubles]:
-    """Return weights and constants of a linear SVM for each column; -1 where it never changes."""
+    """Return weights and intercepts of a linear SVM for each column; -1 or 1 if it is constant."""
     try:
         from sklearn.svm import LinearSVC
     except ImportError as e:
@@ -250,13 +255,13 @@ def svm_weights(X: Doubles, Y: Bools, C: float) -> tuple[Doubles, Doubles]:
     W, constant = np.zeros((X.shape[1], Y.shape[1])), np.where(Y.any(axis=0), 1.0, -1.0)
     for j in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)):
         # The squared hinge is solved to the end in seconds where the plain one takes minutes.
-        found = LinearSVC(C=C, dual=False, max_iter=5000, tol=1e-3).fit(X, Y[:, j])
-        W[:, j], constant[j] = found.coef_[0], found.intercept_[0]
+        svm = LinearSVC(C=C, dual=False, max_iter=5000, tol=1e-3).fit(X, Y[:, j])
+        W[:, j], constant[j] = svm.coef_[0], svm.intercept_[0]
     return W, constant
 
 
 def ridge_weights(X: Doubles, Y: Bools, alpha: float) -> tuple[Doubles, Doubles]:
-    """Return weights and constants for which scores are about 1 for yes and 0 for no."""
+    """Return weights and intercepts of ridge regression on 0 and 1."""
     mean, usual = X.mean(axis=0), Y.mean(axis=0)
     centered = X - mean
     gram = centered.T @ centered

@@ -1,4 +1,4 @@
-"""What a run does: halves, regions, and the settings tried. All that may be tuned is here."""
+"""The plan of a run: halves, regions and searches. All that may be tuned is here."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Plan(RunPlan):
 
     Attributes
     ----------
-    scenes : that every method tells apart.
-    cuts : how pictures are cut, by features.
-    reduced : numbers that vectors of the network are reduced to.
-    searches : the settings to try, for each method, by features.
+    scenes : number of scenes of every method.
+    cuts : the segmenter, by features.
+    reduced : number of dimensions that vectors of the network are reduced to.
+    searches : the hyperparameter search of each method, by features.
     relaxed : pictures of the first half whose inference is compared with the relaxation.
     """
 
@@ -37,7 +37,7 @@ class Plan(RunPlan):
 
 def _baselines(features: str) -> dict[str, Search]:
     C, thresholds = tried("C", 0.01, 0.03, 0.1, 0.3, 3.0), (-0.7, -0.5, -0.3, -0.15, 0.15)
-    # Of codewords also the rows that the latent model sees of whole pictures.
+    # Codewords also have the rows of whole pictures that the latent model uses.
     rows = (tried("rows", "shares"),) if features == "classic" else ()
     kernel: dict[str, Search] = {}
     if features == "classic":
@@ -93,7 +93,7 @@ def full_plan() -> Plan:
 
 
 def quick_plan() -> Plan:
-    """Return a run that shows how it goes: one half and one setting each."""
+    """Return a run for a first look: one half and one setting each."""
     full = full_plan()
     few: dict[str, Json] = {"max_iterations": 30}
     searches = {

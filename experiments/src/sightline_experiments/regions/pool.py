@@ -1,7 +1,7 @@
-"""Regions of all pictures and what is seen in them, found in worker processes and kept.
+"""Regions of all pictures and their descriptors, computed in worker processes and cached.
 
 Regions are those of `regions.segment`. Descriptors of texture need textons of training pictures, so
-they are found anew for every half; vectors of a network need no training here.
+they are computed for every half; vectors of a network need no training here.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from sightline_experiments.datasets.msrc import MSRC, TITLE
 from sightline_experiments.extraction import decoded
 
 NETWORK, SIZE = LITE2, 320
-TASK = "sightline_experiments.regions.pool:see"
+TASK = "sightline_experiments.regions.pool:describe_regions"
 _TEXTON_PICTURES = 80
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cut:
-    """The regions of one picture, and what was seen in them.
+    """The regions of one picture and their descriptors.
 
     Attributes
     ----------
     labels : the region of each pixel.
-    classic : descriptors without texture; no rows of that where deep ones were asked for.
-    deep : a row for each region, and `whole` one for the picture.
+    arrays : shape, colour and place of regions, or the vectors of a network: a row of `deep` for
+        each region and one of `whole` for the picture.
     """
 
     labels: Int32s
@@ -58,39 +58,39 @@ class Cut:
 
 
 class Pool:
-    """Cuts and describes pictures, and keeps what was found."""
+    """Segments and describes pictures, and caches the result."""
 
     def __init__(self, c: MSRC, compute: Compute, cache: ArrayCache, progress: Progress) -> None:
         self.c, self.compute, self.cache, self.progress = c, compute, cache, progress
 
     def classic(self, cut: Segmenter) -> list[Cut]:
         """Return regions with their shapes, colours and places."""
-        return self._seen(cut, "classic", {})
+        return self._segmented(cut, "classic", {})
 
     def deep(self, cut: Segmenter) -> list[Cut]:
         """Return regions with vectors of the network."""
         session.require(NETWORK)
-        return self._seen(cut, f"deep-{NETWORK.name}-{SIZE}", {})
+        return self._segmented(cut, f"deep-{NETWORK.name}-{SIZE}", {})
 
     def textures(self, cuts: Sequence[Cut], pictures: NDArray[np.int64], key: str) -> list[Floats]:
         """Return textures of all pictures' regions by textons of some pictures."""
         some = np.sort(np.random.default_rng(0).permutation(pictures)[:_TEXTON_PICTURES])
         textons = choose_textons(list(decoded(self.c, some.tolist(), self.compute)))
         extra = {"textons": textons}
-        found = self._run("texture", cuts, extra, f"textures {key}")
-        return [a["texture"] for a in found]
+        texture_arrays = self._run("texture", cuts, extra, f"textures {key}")
+        return [a["texture"] for a in texture_arrays]
 
-    def _seen(self, cut: Segmenter, what: str, extra: Arrays) -> list[Cut]:
+    def _segmented(self, cut: Segmenter, what: str, extra: Arrays) -> list[Cut]:
         key = f"regions-{what}-{cut.scale:g}-{cut.sigma:g}-{cut.smallest:g}-{cut.most}"
-        kept = self.cache.get(key)
-        if kept is not None and int(kept["pictures"][0]) == len(self.c):
-            return _unpacked(kept)
+        cached = self.cache.get(key)
+        if cached is not None and int(cached["pictures"][0]) == len(self.c):
+            return _unpacked(cached)
         args: dict[str, Json] = {
             "scale": cut.scale, "sigma": cut.sigma, "smallest": cut.smallest, "most": cut.most,
         }  # fmt: skip
         kind = "classic" if what == "classic" else "deep"
-        found = self._run(kind, None, extra, f"cut into regions, {kind}", args)
-        packed = _packed(found)
+        pictures = self._run(kind, None, extra, f"cut into regions, {kind}", args)
+        packed = _packed(pictures)
         self.cache.put(key, packed)
         return _unpacked(packed)
 
@@ -99,12 +99,12 @@ class Pool:
         kind: str,
         cuts: Sequence[Cut] | None,
         extra: Arrays,
-        said: str,
+        label: str,
         more: dict[str, Json] | None = None,
     ) -> list[Arrays]:
         n = len(self.c)
-        self.progress.start(f"{TITLE}: {said}", n)
-        found = []
+        self.progress.start(f"{TITLE}: {label}", n)
+        answers = []
         args: dict[str, Json] = {"kind": kind, **(more or {})}
         try:
             for at, answer in enumerate(
@@ -113,11 +113,11 @@ class Pool:
                 if not isinstance(answer, Done):
                     name = f"{self.c.source.where}: {self.c.files[at]}"
                     raise DataError(f"{name} has no regions: {answer.reason}.")
-                found.append(_load(answer.blob))
+                answers.append(_load(answer.blob))
                 self.progress.advance()
         finally:
             self.progress.finish()
-        return found
+        return answers
 
     def _jobs(
         self, cuts: Sequence[Cut] | None, extra: Arrays, args: dict[str, Json]
@@ -129,14 +129,14 @@ class Pool:
             yield Job(self.c.files[at].encode(), dict(args), blob)
 
 
-def see(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
-    """Cut a picture into regions, or take those it has, and describe them (runs in a worker)."""
-    given = _load(bytes(blob))
-    rgb = given["rgb"]
+def describe_regions(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
+    """Segment a picture, unless it has regions, and describe them (runs in a worker)."""
+    received = _load(bytes(blob))
+    rgb = received["rgb"]
     if args["kind"] == "texture":
-        labels = given["labels"]
+        labels = received["labels"]
         n = int(labels.max()) + 1
-        return Done({}, _save({"texture": textures(rgb, labels, n, given["textons"])}))
+        return Done({}, _save({"texture": textures(rgb, labels, n, received["textons"])}))
     cut = Segmenter(
         float(str(args["scale"])), float(str(args["sigma"])), float(str(args["smallest"])),
         int(str(args["most"])),
@@ -144,16 +144,16 @@ def see(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     labels = cut.cut(rgb)
     n = int(labels.max()) + 1
     if args["kind"] == "classic":
-        seen: Arrays = {
+        descriptors: Arrays = {
             "shape": shapes(labels, n), "colour": colours(rgb, labels, n),
             "place": region_positions(labels, n),
         }  # fmt: skip
     else:
-        seen = {
+        descriptors = {
             "deep": region_vectors(rgb, labels, NETWORK, SIZE),
             "whole": region_vectors(rgb, np.zeros_like(labels), NETWORK, SIZE),
         }
-    return Done({}, _save({"labels": labels, **seen}))
+    return Done({}, _save({"labels": labels, **descriptors}))
 
 
 def _save(arrays: Arrays) -> bytes:
@@ -170,18 +170,18 @@ def _load(content: bytes) -> Arrays:
     return arrays
 
 
-def _packed(found: Sequence[Arrays]) -> Arrays:
-    """Return arrays of many pictures as a few: rows one after the other, and where each begins."""
+def _packed(pictures: Sequence[Arrays]) -> Arrays:
+    """Concatenate the arrays of many pictures, with the number of rows of each."""
     packed: Arrays = {
-        "pictures": np.array([len(found)]),
-        "size": np.array([a["labels"].shape for a in found], np.int64),
+        "pictures": np.array([len(pictures)]),
+        "size": np.array([a["labels"].shape for a in pictures], np.int64),
         # There are at most 50 regions in a picture.
-        "labels": np.concatenate([a["labels"].ravel() for a in found]).astype(np.uint8),
+        "labels": np.concatenate([a["labels"].ravel() for a in pictures]).astype(np.uint8),
     }
-    for name in found[0]:
+    for name in pictures[0]:
         if name != "labels":
-            packed[f"rows.{name}"] = np.concatenate([a[name] for a in found])
-            packed[f"count.{name}"] = np.array([len(a[name]) for a in found], np.int64)
+            packed[f"rows.{name}"] = np.concatenate([a[name] for a in pictures])
+            packed[f"count.{name}"] = np.array([len(a[name]) for a in pictures], np.int64)
     return packed
 
 

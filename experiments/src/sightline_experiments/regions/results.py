@@ -1,4 +1,4 @@
-"""What a run found, and its figures in the form in which all experiments write them."""
+"""Results of a run, and its figures in the form of all experiments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sightline.measures.significance import PairedTest, wilcoxon
 from sightline_experiments.experiment import MethodResult, Results
 from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Outcome
-from sightline_experiments.regions.inputs import Seen
 from sightline_experiments.regions.methods import Fitted
+from sightline_experiments.regions.protocol import HalfData
 from sightline_experiments.tuning import settings_text
 
 DIRECTION = "picture->text"
@@ -34,7 +34,7 @@ class HalfResult(MethodResult[Outcome]):
         return self.group[0]
 
     def values(self, measure: str) -> list[float]:
-        """Return a measure on each half; nothing if the method does not speak of that."""
+        """Return a measure on each half; nothing if the method does not predict it."""
         return [o.measures[measure] for o in self.outcomes if measure in o.measures]
 
     def clean(self, measure: str) -> list[float]:
@@ -49,15 +49,15 @@ class HalfResult(MethodResult[Outcome]):
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """How the paper's relaxation fares beside exact inference, on pictures and all scenes.
+    """The paper's relaxation compared with exact inference, on pictures and all scenes.
 
     Attributes
     ----------
-    fractional : share of problems whose relaxed solution is no whole one.
+    fractional : share of problems whose relaxed solution is not integral.
     exact, relaxed : CPU seconds of one problem.
     n : problems.
-    hard : share of fractional ones when wrong tags count, as in learning.
-    assigned, free_relaxed : CPU seconds of one problem where no tag costs anything.
+    hard : share of fractional ones in loss-augmented inference, as in training.
+    assigned, free_relaxed : CPU seconds of one problem in which no tag has a cost.
     """
 
     fractional: float
@@ -71,7 +71,7 @@ class Relaxation:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """CPU seconds of learning, and of tagging one picture, at some size."""
+    """CPU seconds of training, and of tagging one picture, at some size."""
 
     pictures: int
     tags: int
@@ -87,7 +87,7 @@ class RegionResults(Results[HalfResult]):
     Attributes
     ----------
     words : tuple of str
-        The tags there are.
+        The tags.
     relaxation : dict
         The linear programme beside exact inference, by features.
     models : dict
@@ -98,7 +98,7 @@ class RegionResults(Results[HalfResult]):
 
     words: tuple[str, ...] = ()
     relaxation: dict[str, Relaxation] = field(default_factory=dict)
-    models: dict[str, tuple[Fitted, Seen]] = field(default_factory=dict)
+    models: dict[str, tuple[Fitted, HalfData]] = field(default_factory=dict)
     growth: list[Growth] = field(default_factory=list)
 
     def new(self, method: str, group: tuple[str, ...]) -> HalfResult:
@@ -117,7 +117,7 @@ def compare(a: HalfResult, b: HalfResult) -> PairedTest | None:
 
 
 def compared(ran: dict[str, HalfResult]) -> list[tuple[HalfResult, HalfResult, PairedTest]]:
-    """Return the latent model held against each other method that gives tags."""
+    """Return the pairs that are compared: the latent model with each other method with tags."""
     mine = ran.get(paper.LATENT)
     if mine is None:
         return []
@@ -195,7 +195,7 @@ def _clean_rows(ran: HalfResult) -> list[Figure]:
 
 
 def _course_rows(features: str, fitted: Fitted) -> list[Figure]:
-    """Return how learning went on the first half, iteration by iteration."""
+    """Return the course of training on the first half, iteration by iteration."""
     return [
         Figure(paper.LATENT, name, value, features, "learning, half 0", "training", DIRECTION,
                at=f"iteration {step.iteration}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.cli.common import counted
 from sightline.cli.dialogue.answers import HELP, TypedAnswer, read_answer
 from sightline.cli.dialogue.terminal import Way, drawn
 from sightline.cli.filters import (
@@ -92,7 +93,7 @@ class Dialogue:
         fit = sum(judged[h.picture] for h in ranking)
         said = f"The best {len(ranking)} were all judged, {fit} of them to fit. The best others:"
         others = self._without_skipped(partial(self.session.next, hide_judged=True))
-        return replace(others, said=(*others.said, said) if others.hits else others.said)
+        return replace(others, remarks=(*others.remarks, said) if others.hits else others.remarks)
 
     def _without_skipped(self, ask: Callable[[int], SessionRanking]) -> SessionRanking:
         found = ask(self.top + len(self.skipped))
@@ -206,8 +207,8 @@ class Dialogue:
     def save(self, word: str) -> None:
         """Save the session as a word."""
         n = self.session.save_as(word)
-        said = f"{n} pictures carry {word!r} now. To have others found too: sightline train"
-        click.echo(said, err=True)
+        now = f"{counted(n, 'picture')} with the word {word!r} now."
+        click.echo(f"{now} To predict it for others: sightline train", err=True)
 
     def farewell(self) -> None:
         """Print how to resume the session, if it has judgements."""
@@ -232,7 +233,7 @@ class Dialogue:
                 f"{1 - ranking.share:.0%} of the ranking is by your judgements.",
                 err=True,
             )
-        for text in ranking.said:
+        for text in ranking.remarks:
             click.echo(text, err=True)
         say_not_learned(ranking)
         say_missing(ranking)
@@ -280,7 +281,7 @@ def _as_json(
         "relevant": fit,
         "other": len(judged) - fit,
         "blend": {"share": ranking.share, "before": ranking.before, "after": ranking.after},
-        "said": list(ranking.said),
+        "said": list(ranking.remarks),
         "served": ranking.served,
         "not_learned": not_learned_json(ranking),
         "predicted": ranking.predicted,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.cli.common import counted
 from sightline.cli.dialogue.terminal import drawn, here
 from sightline.cli.filters import full_path
 from sightline.errors import StoreBusy, UsageError
@@ -28,16 +29,16 @@ def run_review(
     c: Collection, review: Review, say: Callable[[Suggestions], None], thumbnails: bool
 ) -> int:
     """Ask about every suggestion, and print a summary at the end."""
-    say(review.found)
+    say(review.queue)
     try:
         _Queue(c, review, thumbnails).run()
     finally:
         n = review.answered
         try:
-            carried = review.close()
-            outcome = f"; {carried} pictures carry other words now" if carried else ""
+            n_changed = review.close()
+            outcome = f"; the words of {counted(n_changed, 'picture')} changed" if n_changed else ""
         except StoreBusy:
-            outcome = "; accepted words are carried after the next review, the store is busy now"
+            outcome = "; the store is busy: accepted words are added after the next review"
         if n:
             click.echo(
                 f"session {review.id}: {n} answered{outcome}. To take all of it back: "
@@ -84,7 +85,7 @@ class _Queue:
         """Return a valid answer; None at the end of the input."""
         if self.way:
             click.echo(drawn(self.c.pictures.thumbnails([s.picture])[0], self.way))
-        what = "carries" if s.add else "does not show"
+        what = "has the word" if s.add else "does not show"
         path = shown(full_path(self.c, s.path))
         click.echo(f"{at + 1}\t{s.confidence:.0%}\t{'+' if s.add else '-'}{s.word}\t{path}")
         sys.stdout.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,9 +19,6 @@ from sightline.cli.filters import filter_options, filters_of
 from sightline.cli.scenes.sheets import draw_sheets
 from sightline.cli.tag.uncut import say_uncut
 from sightline.errors import UsageError
-
-if TYPE_CHECKING:
-    from sightline.collection.tagging.scenes import Scenes
 
 
 @click.command()
@@ -54,7 +51,7 @@ def scenes(
     found = c.tagging.scenes(words=words, progress=ProgressBar(), filters=filters_of(**given))
     say_uncut(found.without_regions, found.cut_otherwise)
     if as_json:
-        print_json(_as_json(found))
+        print_json(found.to_dict())
     elif as_csv:
         rows = [(s.number, len(s.pictures), " ".join(w.word for w in s.words)) for s in found]
         print_csv(["scene", "pictures", "words"], rows)
@@ -65,21 +62,3 @@ def scenes(
     if sheet is not None:
         draw_sheets(c, found, Path(sheet))
     return 0
-
-
-def _as_json(groups: Scenes) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return {
-        "version": groups.version,
-        "without_regions": groups.without_regions,
-        "cut_otherwise": groups.cut_otherwise,
-        "scenes": [
-            {
-                "scene": s.number,
-                "words": [asdict(w) for w in s.words],
-                "pictures": list(s.pictures),
-            }
-            for s in groups
-        ],
-    }

@@ -91,7 +91,7 @@ def tag(
         return run_review(c, c.tagging.review(*pictures, **options), say_about, not no_thumbnails)
     suggestions = c.tag(*pictures, **options)
     if as_json:
-        print_json(_as_json(c, suggestions))
+        print_json(suggestions.to_dict(c.root))
         return 0
     say_about(suggestions)
     if as_csv:
@@ -135,32 +135,3 @@ def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:
     b, kind = s.box, "add" if s.add else "remove"
     path = text_of(full_path(c, s.path))
     return kind, s.word, s.confidence, path, s.scene, b.left, b.top, b.width, b.height
-
-
-def _as_json(c: Collection, suggestions: Suggestions) -> dict[str, object]:
-    from dataclasses import asdict
-
-    from sightline.cli.tag.localization import mask_json
-
-    return {
-        "version": suggestions.version,
-        "precision": suggestions.precision,
-        "pictures": suggestions.pictures,
-        "without_regions": suggestions.without_regions,
-        "cut_otherwise": suggestions.cut_otherwise,
-        "judged": suggestions.judged,
-        "suggestions": [
-            {
-                "picture": s.picture,
-                "path": text_of(full_path(c, s.path)),
-                "kind": "add" if s.add else "remove",
-                "word": s.word,
-                "confidence": s.confidence,
-                "scene": s.scene,
-                "box": asdict(s.box),
-                "mask": mask_json(s.mask),
-            }
-            for s in suggestions.suggestions
-        ],
-        "abstained": [asdict(a) for a in suggestions.abstained],
-    }

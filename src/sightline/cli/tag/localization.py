@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from sightline.records import shown
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
-    from sightline.regions.outlines import Mask
 
 
 def folder_of(c: Collection, named: str | None) -> Path:
@@ -46,23 +44,8 @@ def lines(h: LocalizedHit) -> list[str]:
     for w in h.words:
         b = w.box
         box = f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
-        texts.append(f"{w.word}: {w.likely:.0%} likely{', carried' * w.carried}, in {box}")
+        texts.append(f"{w.word}: {w.likely:.0%} likely{', tagged' * w.carried}, in {box}")
     return texts
-
-
-def as_json(h: LocalizedHit) -> dict[str, object]:
-    """Return the regions of one hit, for JSON."""
-    words = [
-        {
-            "word": w.word,
-            "likely": w.likely,
-            "carried": w.carried,
-            "box": asdict(w.box),
-            "mask": mask_json(w.mask),
-        }
-        for w in h.words
-    ]
-    return {"scene": h.scene, "words": words, "problem": h.problem}
 
 
 def draw(c: Collection, localized: LocalizedHits, folder: Path) -> None:
@@ -70,8 +53,3 @@ def draw(c: Collection, localized: LocalizedHits, folder: Path) -> None:
     files = c.tagging.draw_regions(localized, folder)
     if files:
         click.echo(f"drew {len(files)} of {len(localized.hits)} hits into {folder}", err=True)
-
-
-def mask_json(mask: Mask) -> dict[str, object]:
-    """Return a mask as uncompressed COCO RLE."""
-    return {"size": [mask.height, mask.width], "counts": list(mask.counts)}

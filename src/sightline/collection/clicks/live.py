@@ -21,7 +21,7 @@ from sightline.exchange.impressions import list_key
 from sightline.solvers.clicks import shown
 from sightline.solvers.propensity import estimate_bias
 from sightline.store.events import Event, EventLog, NewEvent, clicked_list
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 
 
@@ -65,7 +65,7 @@ class _Batch:
 
 
 def record_events(
-    home: Home, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
+    home: StoreFolder, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
 ) -> LiveReport:
     """Write rankings and clicks; they are on the disk when this returns.
 
@@ -105,7 +105,7 @@ def _list(r: LiveRanking, present: frozenset[int]) -> ResolvedImpression:
     """Return a ranking as the log has lists; a picture that is not here leaves its place empty."""
     query = words_of(r.query)
     if not query:
-        raise DataError(f"The ranking {r.id!r:.60} asks for no word. Send what was typed.")
+        raise DataError(f"The ranking {r.id!r:.60} has a query without words. Send what was typed.")
     pictures = tuple(dict.fromkeys(r.pictures))
     at = {p: r.pictures.index(p) + 1 for p in pictures if p in present}
     if not at:
@@ -139,8 +139,8 @@ def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Batch | N
 
 def _read(ranking: str, session: str, e: Event, key: str) -> _Batch:
     x = clicked_list(e)
-    found = ResolvedImpression(x.query, x.pictures, x.ranks, (), key.split(":")[1])
-    return _Batch(ranking, found, x.eta, session)
+    impression = ResolvedImpression(x.query, x.pictures, x.ranks, (), key.split(":")[1])
+    return _Batch(ranking, impression, x.eta, session)
 
 
 def _written(wanted: Sequence[_Batch], judging: Judging, reverted: frozenset[str]) -> LiveReport:
@@ -155,11 +155,11 @@ def _written(wanted: Sequence[_Batch], judging: Judging, reverted: frozenset[str
             elif not known.issuperset(w.list.clicked):
                 grown.add(w.id)
             elif _in_log(w.id, judging.log, reverted) is not None:
-                continue  # One that only a file told of is written, to be found by its id.
+                continue  # One known from a file alone is written too, to be found by its id.
             body: dict[str, Json] = {**body_of(w.list, w.eta), "ranking": w.id}
             events.append((w, NewEvent("clicked", None, body, w.session, key)))
         stood = judging.append([event for _, event in events])
-        # Others write at the same time: who has a key first keeps it, and the next one is ours.
+        # Other processes write too: the first to use a key keeps it, and the next key is tried.
         pairs = zip(events, stood, strict=True)
         wanted = [w for (w, e), s in pairs if (s.session, s.body) != (e.session, e.body)]
     return LiveReport(len(added), len(grown - added))

@@ -27,7 +27,7 @@ from sightline.solvers.clicks import count_skipped_above, shown
 from sightline.solvers.propensity import HIGHEST, PositionBias, estimate_bias
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging
 from sightline.words.grammar import Query, Term, parse
 from sightline.words.tokens import tokens
@@ -121,7 +121,7 @@ class ResolvedImpression:
 
 
 def import_clicks(
-    home: Home,
+    home: StoreFolder,
     root: bytes,
     paths: Sequence[str],
     eta: float | None,
@@ -219,7 +219,7 @@ def _known_lists(
 
 
 def words_of(query: str) -> str:
-    """Return the words of a query in our syntax; "" if there are none.
+    """Return the words of a query in the syntax of `search`; "" if there are none.
 
     >>> words_of('Red "Golden Gate" -people 2:sea'), words_of("t-shirt -"), words_of("?")
     ('red "golden gate" sea', 't shirt', '')
@@ -289,7 +289,7 @@ def body_of(x: ResolvedImpression, eta: float) -> dict[str, Json]:
     return body
 
 
-def _write(home: Home, events: Sequence[NewEvent], progress: Progress) -> None:
+def _write(home: StoreFolder, events: Sequence[NewEvent], progress: Progress) -> None:
     progress.start("write", len(events))
     written = 0
     try:

@@ -1,8 +1,8 @@
 """Which engine a collection needs, and how many machines: arithmetic that can be checked by hand.
 
 Bytes follow from the number of pictures and the length of their rows; the time of a scan from these
-bytes and how fast this machine ranks rows, which is measured. What an engine looks into, and what
-a call to Milvus costs, are figures of `python -m benchmarks --only engines` (docs/scale.md).
+bytes and how fast this machine ranks rows, which is measured. The share of rows an engine reads
+and the time of a call to Milvus are from `python -m benchmarks --only engines` (docs/scale.md).
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from sightline.store.engines.views import MEASURES, Published
+from sightline.contracts import Json
+from sightline.store.engines.tables import MEASURES, Published
 from sightline.store.matrices import StoredSparseMatrix
 
-# What a search may take of a person's patience, and of the memory of a machine.
+# The longest acceptable time of a search, and the share of a machine's memory for rows.
 PATIENCE_MS = 100.0
 SHARE_OF_MEMORY = 0.6
-# What lists have a query look into, of all rows, and the least a call to Milvus takes.
+# The share of all rows that a query reads from lists, and the least time of a call to Milvus.
 LOOKED_INTO = 0.02
 CALL_MS = 2.0
-# What an engine holds beside the rows: ids, centres, its own tables.
+# Overhead of an engine over the rows alone: ids, centres, its own tables.
 _BESIDE = 1.2
 _READ, _LENGTH, _BLOCK = 1 << 28, 128, 32_768
 _WORDS = 1_000
@@ -52,6 +53,10 @@ class SizingEstimate:
     engine: str
     machines: int
     lines: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the estimate as JSON."""
+        return {**asdict(self), "lines": list[Json](self.lines)}
 
 
 def tables_of(p: Published) -> list[TableSize]:
@@ -109,11 +114,11 @@ def scale(
 ) -> SizingEstimate:
     """Say which engine serves so many pictures, on how many machines like this one.
 
-    >>> found = scale(10_000, [TableSize("deep", 5120.0)], 16 << 30, 8e9, 1_000_000)
-    >>> found.engine, found.machines
+    >>> estimate = scale(10_000, [TableSize("deep", 5120.0)], 16 << 30, 8e9, 1_000_000)
+    >>> estimate.engine, estimate.machines
     ('flat', 1)
-    >>> found = scale(10**8, [TableSize("deep", 5120.0, copies=2)], 16 << 30, 8e9, 1_000_000)
-    >>> found.engine, found.machines
+    >>> estimate = scale(10**8, [TableSize("deep", 5120.0, copies=2)], 16 << 30, 8e9, 1_000_000)
+    >>> estimate.engine, estimate.machines
     ('milvus', 120)
     """
     usable = SHARE_OF_MEMORY * memory
@@ -146,7 +151,7 @@ def scale(
 
 
 def sized(n: float) -> str:
-    """Return a number of bytes as people say it.
+    """Return a number of bytes as text.
 
     >>> sized(5_120_000), sized(2.5e9), sized(5.12e13)
     ('5 MB', '2.5 GB', '51.2 TB')

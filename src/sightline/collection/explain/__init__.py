@@ -1,7 +1,7 @@
 """Explain hits: contributions of the query's words, of features and of parts of the picture.
 
 Words (`words`). The contributions of a hit's words add up to its score: parts of a cosine for
-carried words, weight times published score for predicted hits.
+tags, weight times published score for predicted hits.
 
 Parts (`occlusion`). The picture is cut into blocks that overlap by half. A block's contribution is
 the loss of score when it is covered by the picture's mean colour and the features are computed
@@ -11,8 +11,8 @@ the exact contributions are given instead (`additive`).
 
 Features (`features`). The loss of score when a feature carries no information about the picture.
 
-Parts and features explain what the model predicts from the pixels, also for carried words, which
-the search itself takes as known.
+Parts and features explain what the model predicts from the pixels, also for words that the picture
+has as tags, which the search itself takes as known.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from sightline.collection.extraction import Extractor
 from sightline.contracts import Compute, Progress
 from sightline.records import Hit
 from sightline.settings import Settings
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 __all__ = ["ExplainOptions", "OcclusionMap", "Explanation", "WordShare", "explain"]
 
 
 def explain(
-    home: Home,
+    home: StoreFolder,
     root: bytes,
     settings: Settings,
     query: str,
@@ -52,12 +52,12 @@ def explain(
         Extractor(settings, compute, workers=settings.workers) as extractor,
         home.reader() as reader,
     ):
-        explained_query = ExplainedQuery.of(reader, query, options.learnt)
+        explained_query = ExplainedQuery.of(reader, query, options.predicted)
         words = word_shares(explained_query, reader.snapshot, hits)
         features = feature_shares(explained_query.model, reader.snapshot, [h.picture for h in hits])
         best = hits[: options.pictures]
         maps = occlusion_maps(reader, root, explained_query, best, extractor, options, progress)
-    word_model = explained_query.model.learnt if explained_query.model is not None else None
+    word_model = explained_query.model.word_model if explained_query.model is not None else None
     model = (word_model.name, str(word_model.served.recipe)) if word_model is not None else ("", "")
     explanations = []
     for h, shares in zip(hits, words, strict=True):

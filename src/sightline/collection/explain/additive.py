@@ -16,7 +16,7 @@ from sightline._typing import RGB, Doubles, Ints
 from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import Blocks, OcclusionMap
 from sightline.collection.explain.words import QueryScorer
-from sightline.compute.describing import describe_job, load_feature
+from sightline.compute.features import describe_job, load_feature
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.errors import DataError
 from sightline.features.local.visterms import Visterms
@@ -24,12 +24,12 @@ from sightline.features.local.visterms import Visterms
 TERMS_TASK = "sightline.collection.explain.additive:block_terms"
 
 
-def add_up(model: QueryScorer, recomputer: FeatureRecomputer) -> bool:
+def is_additive(model: QueryScorer, recomputer: FeatureRecomputer) -> bool:
     """Return whether a picture's scores are sums over its blocks."""
-    if len(recomputer.places) != 1 or recomputer.held:
+    if len(recomputer.class_paths) != 1 or recomputer.held:
         return False
-    ((name, place),) = recomputer.places.items()
-    feature = load_feature(place)
+    ((name, class_path),) = recomputer.class_paths.items()
+    feature = load_feature(class_path)
     if not isinstance(feature, Visterms) or len(feature.blocks) > 1 or feature.spatial != (1,):
         return False
     terms = np.random.default_rng(0).integers(0, feature.length, 40)
@@ -54,17 +54,17 @@ def of_blocks(
     # One row for each term alone, one with all terms, and an empty one.
     start = np.concatenate([np.arange(n + 1), [2 * n, 2 * n]])
     rows = csr_matrix((value, column, start), shape=(n + 2, length))
-    numbers = model.numbers({feature: rows}).astype(np.float64)
-    (weighting,) = model.learnt.served.weightings
-    seen = weighting(rows)
-    alone = np.asarray(seen[np.arange(n), distinct], np.float64).reshape(-1)
-    among = np.asarray(seen[np.full(n, n), distinct], np.float64).reshape(-1)
+    scores = model.word_scores({feature: rows}).astype(np.float64)
+    (weighting,) = model.word_model.served.weightings
+    weighted = weighting(rows)
+    alone = np.asarray(weighted[np.arange(n), distinct], np.float64).reshape(-1)
+    among = np.asarray(weighted[np.full(n, n), distinct], np.float64).reshape(-1)
     scale = np.where(alone != 0, among / np.where(alone != 0, alone, 1.0), 0.0) / counts
-    each = (numbers[:n] - numbers[-1]) * scale[:, None]
-    return each[block_term], numbers[-1], numbers[n]
+    each = (scores[:n] - scores[-1]) * scale[:, None]
+    return each[block_term], scores[-1], scores[n]
 
 
-def look(
+def exact_maps(
     model: QueryScorer,
     recomputer: FeatureRecomputer,
     pictures: Mapping[int, RGB],
@@ -72,10 +72,10 @@ def look(
     progress: Progress,
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     """Yield the exact contributions of each picture's blocks."""
-    ((name, place),) = recomputer.places.items()
-    length = load_feature(place).length
-    jobs = (describe_job(b"%d" % p, rgb, [place]) for p, rgb in pictures.items())
-    progress.start("look", len(pictures))
+    ((name, class_path),) = recomputer.class_paths.items()
+    length = load_feature(class_path).length
+    jobs = (describe_job(b"%d" % p, rgb, [class_path]) for p, rgb in pictures.items())
+    progress.start("explain", len(pictures))
     answers = zip(pictures.items(), compute.run(TERMS_TASK, jobs, "describe"), strict=True)
     for (p, rgb), result in answers:
         progress.advance()

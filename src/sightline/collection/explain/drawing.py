@@ -81,7 +81,7 @@ def color_of(values: Doubles) -> Doubles:
     return np.stack(parts, axis=-1)
 
 
-def heated(rgb: RGB, where: Blocks, values: NDArray[np.float32]) -> RGB:
+def overlay_heat(rgb: RGB, where: Blocks, values: NDArray[np.float32]) -> RGB:
     """Return a grey picture under the colours of its blocks' contributions."""
     height, width = rgb.shape[:2]
     heat = np.zeros((height, width))
@@ -135,11 +135,10 @@ def _draw_head(sheet: Image.Image, pen: Pen, title: str, columns: Sequence[str])
 def _draw_row(
     sheet: Image.Image, pen: Pen, w: Explanation, number: int, top: int, together: bool
 ) -> None:
-    mark = "carried" if w.hit.tagged else "learnt" if w.hit.learned else "some"
-    said = f"{w.hit.score:.3f} {mark}"
-    room = sheet.width - 2 * MARGIN - _long(said, 13) - GAP
+    match = f"{w.hit.score:.3f} {w.hit.match}"
+    room = sheet.width - 2 * MARGIN - _long(match, 13) - GAP
     pen.text((MARGIN, top), _fit(f"{number}  {shown(w.hit.path)}", room, 13), _INK, _font(13))
-    pen.text((sheet.width - MARGIN, top), said, _INK, _font(13), "ra")
+    pen.text((sheet.width - MARGIN, top), match, _INK, _font(13), "ra")
     top += _LINE + 4
     width, height = _size(w)
     if w.picture is not None:
@@ -153,7 +152,7 @@ def _draw_row(
         return
     for i, (values, lines) in enumerate(_maps(w, w.parts, together)):
         x = MARGIN + (i + 1) * (TILE + GAP)
-        tile = heated(np.asarray(small), w.parts.blocks, values)
+        tile = overlay_heat(np.asarray(small), w.parts.blocks, values)
         sheet.paste(Image.fromarray(tile), (x, top))
         for j, line in enumerate(lines):
             place = x, top + height + 3 + j * (_LINE - 2)
@@ -165,10 +164,10 @@ def _maps(
 ) -> list[tuple[NDArray[np.float32], tuple[str, str]]]:
     """Return the maps of a row, each with the two lines of text below it."""
     maps = [parts.of_query, *parts.of_words]
-    carried = [False, *(share.carried for share in w.learned)]
+    tagged = [False, *(share.carried for share in w.learned)]
     captions = []
-    for i, (values, has) in enumerate(zip(maps, carried, strict=True)):
-        first = f"seen: {parts.likely[i]:.0%} likely" + ("; carried" if has else "")
+    for i, (values, is_tagged) in enumerate(zip(maps, tagged, strict=True)):
+        first = f"predicted: {parts.likely[i]:.0%} likely" + ("; tagged" if is_tagged else "")
         strongest = f"strongest part {values.flat[np.abs(values).argmax()]:+.2g}"
         if parts.without:
             strongest += f"; {parts.without[i]:.0%} without it"

@@ -18,8 +18,8 @@ from sightline.collection.explain.words import QueryScorer
 from sightline.collection.extraction import feature_class_paths
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
-from sightline.compute.describing import Row, load_feature, stacked
-from sightline.store.home import Reader
+from sightline.compute.features import Row, load_feature, stacked
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
@@ -30,21 +30,21 @@ class FeatureRecomputer:
 
     Attributes
     ----------
-    places : dict
-        Maps fingerprints to the places of features that can be computed here.
+    class_paths : dict
+        Maps the fingerprints of features that can be computed here to their classes.
     held : tuple of str
         Fingerprints of the others, such as imported vectors; their stored vectors are used.
     """
 
-    places: dict[str, str]
+    class_paths: dict[str, str]
     held: tuple[str, ...]
 
     @classmethod
     def of(cls, reader: Reader, model: WordModel, size: int) -> FeatureRecomputer:
         """Look up each feature by name, and use it only if its fingerprint is the same."""
-        class_paths = feature_class_paths(reader, model.features, size)
-        places = {f: place for f, place in class_paths.items() if place}
-        return cls(places, tuple(f for f, place in class_paths.items() if not place))
+        paths = feature_class_paths(reader, model.features, size)
+        computable = {f: path for f, path in paths.items() if path}
+        return cls(computable, tuple(f for f in paths if f not in computable))
 
     @property
     def held_names(self) -> tuple[str, ...]:
@@ -54,14 +54,14 @@ class FeatureRecomputer:
     def views(self, rows: Sequence[Sequence[Row]], reader: Reader, picture: int) -> dict[str, View]:
         """Return the model's input: one row for each variant of a picture, from workers' rows."""
         views: dict[str, View] = {}
-        for i, (f, place) in enumerate(self.places.items()):
-            views[f] = as_view(stacked(f, load_feature(place).length, [r[i] for r in rows]))
+        for i, (f, class_path) in enumerate(self.class_paths.items()):
+            views[f] = as_view(stacked(f, load_feature(class_path).length, [r[i] for r in rows]))
         for f in self.held:
             stored = as_view(reader.snapshot.rows(f, np.array([picture], np.int64)))
             views[f] = stored[np.zeros(len(rows), np.int64)]
         return views
 
-    def can_look_at(self, reader: Reader, picture: int) -> bool:
+    def has_stored(self, reader: Reader, picture: int) -> bool:
         """Return whether a picture has the stored vectors that cannot be recomputed."""
         groups = reader.snapshot.by_features(np.array([picture], np.int64))
         return any(set(self.held) <= set(have) for have, _ in groups)
@@ -78,15 +78,15 @@ def feature_shares(
     shares: dict[int, tuple[FeatureShare, ...]] = {}
     if model is None or not pictures:
         return shares
-    model_features = model.learnt.features
+    model_features = model.word_model.features
     names = [Fingerprint.parse(f).name for f in model_features]
     usual = {f: _mean(snapshot, f) for f in model_features}
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
         if not set(model_features) <= set(features):
             continue
         views = {f: as_view(snapshot.rows(f, ids)) for f in model_features}
-        score = model.numbers(views) @ model.weights
-        lost = [score - model.numbers({**views, f: _rows(usual[f], len(ids), views[f])})
+        score = model.word_scores(views) @ model.weights
+        lost = [score - model.word_scores({**views, f: _rows(usual[f], len(ids), views[f])})
                 @ model.weights for f in model_features]  # fmt: skip
         for i, picture in enumerate(ids.tolist()):
             each = zip(names, lost, strict=True)

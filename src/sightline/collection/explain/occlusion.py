@@ -18,12 +18,12 @@ from sightline.collection.explain.features import FeatureRecomputer
 from sightline.collection.explain.results import Blocks, ExplainOptions, OcclusionMap
 from sightline.collection.explain.words import ExplainedQuery, QueryScorer
 from sightline.collection.extraction import DecodedPicture, Extractor
-from sightline.compute.describing import DESCRIBE_TASK, describe_job, rows_of
+from sightline.compute.features import DESCRIBE_TASK, describe_job, rows_of
 from sightline.contracts import Compute, Done, Failed, Progress
 from sightline.records import Hit
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
-_LACKS = "the store has no vector for it that the model could look at"
+_LACKS = "the store has no feature vector of it for the model"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +47,14 @@ def occlusion_maps(
     """Return the occlusion map of each hit, by picture."""
     if query.model is None or not hits:
         return {}
-    recomputer = FeatureRecomputer.of(reader, query.model.learnt, extractor.limits.side)
-    if not recomputer.places:
+    recomputer = FeatureRecomputer.of(reader, query.model.word_model, extractor.limits.side)
+    if not recomputer.class_paths:
         names = ", ".join(recomputer.held_names)
-        problem = f"the model sees {names} alone, which cannot be computed from pixels here"
+        problem = f"the model uses {names} alone, which cannot be computed from pixels here"
         return {h.picture: Occluded(problem=problem) for h in hits}
     occluded = {
         h.picture: _as_read(picture)
-        if recomputer.can_look_at(reader, h.picture)
+        if recomputer.has_stored(reader, h.picture)
         else Occluded(problem=_LACKS)
         for h, picture in zip(hits, extractor.pixels(root, [h.path for h in hits]), strict=True)
     }
@@ -62,8 +62,8 @@ def occlusion_maps(
     if not pictures:
         return occluded
     workers = extractor.compute
-    if options.exact and additive.add_up(query.model, recomputer):
-        maps = additive.look(query.model, recomputer, pictures, workers, progress)
+    if options.exact and additive.is_additive(query.model, recomputer):
+        maps = additive.exact_maps(query.model, recomputer, pictures, workers, progress)
     else:
         maps = _without_blocks(
             query.model, recomputer, reader, pictures, workers, options, progress
@@ -94,13 +94,13 @@ def _without_blocks(
 ) -> Iterator[tuple[int, OcclusionMap | Failed]]:
     n = options.blocks
     blocks = {p: Blocks.of(rgb.shape[0], rgb.shape[1], n) for p, rgb in pictures.items()}
-    places = list(recomputer.places.values())
+    class_paths = list(recomputer.class_paths.values())
     jobs = (
-        describe_job(b"%d" % p, variant, places)
+        describe_job(b"%d" % p, variant, class_paths)
         for p, rgb in pictures.items()
         for variant in variants(rgb, blocks[p])
     )
-    progress.start("look", sum(1 + len(b) for b in blocks.values()))
+    progress.start("explain", sum(1 + len(b) for b in blocks.values()))
     answers = compute.run(DESCRIBE_TASK, jobs, "describe")
     for p, where in blocks.items():
         rows = []
@@ -114,21 +114,21 @@ def _without_blocks(
         if failed is not None:
             yield p, failed
             continue
-        parts = losses(model, where, model.numbers(recomputer.views(rows, reader, p)))
+        parts = losses(model, where, model.word_scores(recomputer.views(rows, reader, p)))
         yield p, replace(parts, held=recomputer.held_names)
     progress.finish()
 
 
-def losses(model: QueryScorer, where: Blocks, numbers: NDArray[np.float32]) -> OcclusionMap:
+def losses(model: QueryScorer, where: Blocks, scores: NDArray[np.float32]) -> OcclusionMap:
     """Return each block's contribution, from the scores of a picture, whole and without each."""
-    lost = (numbers[0] - numbers[1:]) * model.weights
+    lost = (scores[0] - scores[1:]) * model.weights
     of_words = lost.T.reshape(-1, where.rows, where.columns)
     # The block with the largest contribution to the query, and to each word.
     most = np.abs(np.column_stack([lost.sum(axis=1), lost])).argmax(axis=0)
-    without = tuple(model.likely(numbers[1 + at])[i] for i, at in enumerate(most.tolist()))
-    score = float(numbers[0] @ model.weights)
+    without = tuple(model.likely(scores[1 + at])[i] for i, at in enumerate(most.tolist()))
+    score = float(scores[0] @ model.weights)
     return OcclusionMap(
-        where, np.ascontiguousarray(of_words), score, model.likely(numbers[0]), without
+        where, np.ascontiguousarray(of_words), score, model.likely(scores[0]), without
     )
 
 

@@ -28,14 +28,14 @@ class ExplainOptions:
         Number of hits, the first ones, that get an occlusion map.
     exact : bool
         Whether exact contributions replace losses where a score is a sum over blocks.
-    learnt : bool
+    predicted : bool
         Whether the search used the model.
     """
 
     blocks: int = 6
     pictures: int = 12
     exact: bool = True
-    learnt: bool = True
+    predicted: bool = True
 
     def __post_init__(self) -> None:
         if self.blocks < 1:
@@ -121,13 +121,13 @@ class WordShare:
     word : str
         The normalised word.
     carried : bool
-        Whether the picture carries it.
+        Whether the picture has it as a tag.
     weight, number : float
-        Its weight in the query and its score; a carried word of a predicted hit has the score of a
-        picture known to carry it.
+        Its weight in the query and its score; a tag of a predicted hit has the score of a picture
+        known to fit it.
     contribution : float
         Their product. The contributions to a predicted hit add up to the score that its probability
-        comes from; those to a hit that carries words add up to its cosine.
+        comes from; those to a hit with tags of the query add up to its cosine.
     seen : float or None
         The probability that the model predicts from the picture alone for this word; None without a
         model that has learned the word.
@@ -145,17 +145,17 @@ class WordShare:
     learned: bool = True
 
     def text(self, *, predicted: bool) -> str:
-        """Return the contribution as text, for a predicted hit or one that carries words."""
+        """Return the contribution as text, for a predicted hit or one with tags of the query."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
-        mark = "carried" if self.carried else "not carried"
+        mark = "tagged" if self.carried else "not tagged"
         if predicted and not self.learned:
             return f"0  not learned, so it does not count ({mark})"
         if predicted and not self.carried:
             return f"{sum_of}  {likely}"
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the share as JSON."""
         return {
             "word": self.word, "carried": self.carried, "weight": _short(self.weight),
@@ -171,7 +171,7 @@ class FeatureShare:
     feature: str
     contribution: float
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the share as JSON."""
         return {"feature": self.feature, "contribution": _short(self.contribution)}
 
@@ -216,7 +216,7 @@ class OcclusionMap:
         out: Floats = self.of_words.sum(axis=0)
         return out
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the map as JSON; edges are fractions of the height and the width."""
         b = self.blocks
         return {
@@ -277,17 +277,17 @@ class Explanation:
         wide = max((len(w.word) for w in self.words), default=0)
         return [f"{w.word:<{wide}}  {w.text(predicted=self.hit.learned)}" for w in self.words]
 
-    def as_json(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the explanation as JSON."""
-        words = [w.as_json() for w in self.words]
+        words = [w.to_dict() for w in self.words]
         learned = [share for share, w in zip(words, self.words, strict=True) if w.learned]
         parts: dict[str, Json] = {"parts": None, "rows": 0, "columns": 0}
         if self.parts is not None:
-            parts = self.parts.as_json()
+            parts = self.parts.to_dict()
             for share, values in zip(learned, self.parts.of_words, strict=True):
                 share["parts"] = _rows(values)
         return {
-            "words": list[Json](words), "features": [f.as_json() for f in self.features], **parts,
+            "words": list[Json](words), "features": [f.to_dict() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,
         }  # fmt: skip
 

@@ -3,8 +3,8 @@
 An exact match scores 1 plus the cosine of the query and its words; a partial match scores that
 cosine (with a model, scaled below its cut-off). A word's contribution is the product of its two
 coordinates. The score of a predicted hit is the sum of weight times published score, shown as a
-probability; a carried word has the score of a picture known to carry it, and a word that is not
-learned contributes nothing.
+probability; a word that the picture has as a tag has the score of a picture known to fit it, and a
+word that is not learned contributes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
 from sightline.collection.query import ResolvedQuery
 from sightline.records import Hit
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
@@ -40,7 +40,7 @@ class QueryScorer:
         The weight of each word, and the score of a picture known to carry it.
     """
 
-    learnt: WordModel
+    word_model: WordModel
     at: Ints
     weights: Floats
     known: Floats
@@ -49,19 +49,19 @@ class QueryScorer:
     def of(cls, model: WordModel, terms: Ints, user_weights: Sequence[float]) -> QueryScorer:
         """Return the scorer of a weighted query, by the ids of its terms."""
         query = model.query(terms, user_weights)
-        mine = np.searchsorted(query.terms, terms)
+        order = np.searchsorted(query.terms, terms)
         at = np.searchsorted(model.terms, terms)
-        return cls(model, at, query.weights[mine], query.known[mine])
+        return cls(model, at, query.weights[order], query.known[order])
 
-    def numbers(self, views: Mapping[str, View]) -> Floats:
+    def word_scores(self, views: Mapping[str, View]) -> Floats:
         """Return the published score of each word, (pictures, words)."""
-        scores = self.learnt.served.scores(views, self.at)
-        return self.learnt.combination.some(self.at).rows(scores)
+        scores = self.word_model.served.scores(views, self.at)
+        return self.word_model.combination.some(self.at).rows(scores)
 
-    def likely(self, numbers: ArrayLike) -> tuple[float, ...]:
+    def likely(self, scores: ArrayLike) -> tuple[float, ...]:
         """Return the probabilities of the query and of each word by a picture's scores."""
-        each = np.asarray(numbers, np.float64)
-        combination = self.learnt.combination
+        each = np.asarray(scores, np.float64)
+        combination = self.word_model.combination
         query = combination.probability(each @ self.weights, self.weights)
         return float(query), *combination.probability(each, [1.0]).tolist()
 
@@ -76,7 +76,7 @@ class ExplainedQuery:
 
     words: tuple[str, ...]
     terms: Ints
-    given: tuple[float, ...]
+    user_weights: tuple[float, ...]
     model: QueryScorer | None
     learned: NDArray[np.bool_]
     problem: str = ""
@@ -105,48 +105,48 @@ class ExplainedQuery:
         return out
 
 
-def _problem(query: ResolvedQuery, words: Sequence[str], learnt: bool) -> str:
+def _problem(query: ResolvedQuery, words: Sequence[str], predicted: bool) -> str:
     """Return why no model explains the hits of a query."""
-    if not learnt:
+    if not predicted:
         return "the model was left out of the search"
     if not len(query.terms):
         return "no picture carries any of the words"
     if query.predicted is None:
-        return "nothing was learnt yet, so only words count. Run: sightline train"
-    return f"the model has not learnt {', '.join(map(repr, words))}"
+        return "there is no word model yet, so only tags count. Run: sightline train"
+    return f"the model has not learned {', '.join(map(repr, words))}"
 
 
 def word_shares(
     resolved: ExplainedQuery, snapshot: Snapshot, hits: Sequence[Hit]
 ) -> list[tuple[WordShare, ...]]:
     """Return the contribution of each word to each hit."""
-    numbers = stored_numbers(resolved.model, snapshot, [h.picture for h in hits])
+    scores = stored_scores(resolved.model, snapshot, [h.picture for h in hits])
     idf = snapshot.idf(resolved.terms)
     query = np.zeros(len(resolved.terms))
-    at, values = query_vector(range(len(resolved.terms)), idf, resolved.given)
+    at, values = query_vector(range(len(resolved.terms)), idf, resolved.user_weights)
     query[at] = values
-    return [_shares(resolved, snapshot, h, numbers.get(h.picture), query, idf) for h in hits]
+    return [_shares(resolved, snapshot, h, scores.get(h.picture), query, idf) for h in hits]
 
 
 def _shares(
-    explained: ExplainedQuery,
+    explained_query: ExplainedQuery,
     snapshot: Snapshot,
     hit: Hit,
-    numbers: Floats | None,
+    scores: Floats | None,
     query: NDArray[np.float64],
     idf: NDArray[np.float64],
 ) -> tuple[WordShare, ...]:
     picture_words = _words_of(snapshot, hit.picture)
-    carried = np.isin(explained.terms, picture_words)
-    model = explained.model
-    likely = np.full(len(explained.words), np.nan)
-    if model is not None and numbers is not None:
-        likely = explained.of_words(model.likely(numbers)[1:], np.nan)
+    carried = np.isin(explained_query.terms, picture_words)
+    model = explained_query.model
+    likely = np.full(len(explained_query.words), np.nan)
+    if model is not None and scores is not None:
+        likely = explained_query.of_words(model.likely(scores)[1:], np.nan)
     probabilities = [None if np.isnan(p) else float(p) for p in likely]
-    if hit.learned and model is not None and numbers is not None:
-        weights: NDArray[np.floating] = explained.of_words(model.weights, 0.0)
-        published = np.where(carried[explained.learned], model.known, numbers)
-        counted: NDArray[np.floating] = explained.of_words(published, 0.0)
+    if hit.learned and model is not None and scores is not None:
+        weights: NDArray[np.floating] = explained_query.of_words(model.weights, 0.0)
+        published = np.where(carried[explained_query.learned], model.known, scores)
+        counted: NDArray[np.floating] = explained_query.of_words(published, 0.0)
     else:
         length = float(np.sqrt(np.sum(snapshot.idf(picture_words) ** 2))) or 1.0
         weights, counted = query, np.where(carried, idf / length, 0.0)
@@ -155,13 +155,13 @@ def _shares(
             # Partial matches are scaled to stay below predicted ones.
             counted = counted * (hit.score / total)
     # Without a model no word is reported as not learned.
-    learned = (
-        [True] * len(probabilities) if explained.predicted is None else explained.learned.tolist()
-    )
+    learned = explained_query.learned.tolist()
+    if explained_query.predicted is None:
+        learned = [True] * len(probabilities)
     return tuple(
-        WordShare(word, bool(c), float(w), float(n), float(w * n), s, known)
-        for word, c, w, n, s, known in zip(
-            explained.words, carried, weights, counted, probabilities, learned, strict=True
+        WordShare(word, bool(c), float(w), float(n), float(w * n), s, is_learned)
+        for word, c, w, n, s, is_learned in zip(
+            explained_query.words, carried, weights, counted, probabilities, learned, strict=True
         )
     )
 
@@ -175,16 +175,16 @@ def _words_of(snapshot: Snapshot, picture: int) -> Ints:
     return np.zeros(0, np.int64)
 
 
-def stored_numbers(
+def stored_scores(
     model: QueryScorer | None, snapshot: Snapshot, pictures: Sequence[int]
 ) -> dict[int, Floats]:
     """Return the scores of the words for pictures that have all features of the model."""
     scores: dict[int, Floats] = {}
     if model is None:
         return scores
-    model_features = model.learnt.features
+    model_features = model.word_model.features
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
         if set(model_features) <= set(features):
             views = {f: as_view(snapshot.rows(f, ids)) for f in model_features}
-            scores.update(zip(ids.tolist(), model.numbers(views), strict=True))
+            scores.update(zip(ids.tolist(), model.word_scores(views), strict=True))
     return scores

@@ -1,7 +1,7 @@
-"""Files put into folders of people: whole or not at all, through no link, over nothing unseen.
+"""Atomic writes into the user's folders: whole files, through no link, over nothing unread.
 
-A file is written aside, flushed, and only then given its name; the folder is flushed last. Folders
-are gone down step by step without following links, so that nothing lands where it was not meant to.
+A file is written to a temporary name, flushed, and only then renamed; the folder is flushed last.
+Folders are opened one below the other without following links, so that nothing is written outside.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from sightline.errors import DataError, StoreIOError
 from sightline.records import shown
 
-# What is written aside; one that a killed run left is known by it.
+# The temporary names, by which the leftovers of a killed run are found.
 _ASIDE = re.compile(rb"\.sightline-[0-9a-f]{16}\.part")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# Where the next file would fare no better.
-_HOPELESS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE}
+# Errors that every other file would meet too.
+_FATAL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE}
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def folder_below(root: bytes, path: bytes, *, make: bool = False) -> Iterator[in
 
 def _step(at: int, name: bytes, make: bool) -> int:
     if make:
-        with contextlib.suppress(FileExistsError), disk_refusals(name):
+        with contextlib.suppress(FileExistsError), write_errors(name):
             os.mkdir(name, dir_fd=at)
             os.fsync(at)
     try:
@@ -94,8 +94,8 @@ def contents(at: int, name: bytes, limit: int, *, read_only: bool = False) -> by
 
 
 def put_new(at: int, name: bytes, data: bytes) -> bool:
-    """Write a file that is not there; return whether it was not."""
-    with _aside(at, data, name) as aside, disk_refusals(name):
+    """Write a new file; return False if there is one of that name."""
+    with _aside(at, data, name) as aside, write_errors(name):
         try:
             # Unlike a rename, this fails if somebody made the file meanwhile.
             os.link(aside, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
@@ -105,7 +105,7 @@ def put_new(at: int, name: bytes, data: bytes) -> bool:
             if e.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
                 raise
             # A file system without links, such as that of a memory card.
-            if _there(at, name):
+            if _exists(at, name):
                 return False
             os.replace(aside, name, src_dir_fd=at, dst_dir_fd=at)
         os.fsync(at)
@@ -120,7 +120,7 @@ def put_over(at: int, name: bytes, data: bytes, before: str | None = None) -> No
     DataError
         Somebody changed it meanwhile; it is left as it is.
     """
-    with _aside(at, data, name, like=True) as aside, disk_refusals(name):
+    with _aside(at, data, name, like=True) as aside, write_errors(name):
         if before is not None:
             now = contents(at, name, 1 << 30)
             if now is None or checksum(now) != before:
@@ -130,7 +130,7 @@ def put_over(at: int, name: bytes, data: bytes, before: str | None = None) -> No
 
 
 def is_aside(name: bytes) -> bool:
-    """Say whether a file is one that a run wrote aside, and was killed before it was done."""
+    """Say whether a file is the temporary file of a run that was killed."""
     return _ASIDE.fullmatch(name) is not None
 
 
@@ -143,29 +143,29 @@ def sweep(at: int) -> None:
 
 
 @contextlib.contextmanager
-def disk_refusals(name: bytes) -> Iterator[None]:
-    """Tell a refusal that concerns one file from one that ends the run."""
+def write_errors(name: bytes) -> Iterator[None]:
+    """Raise `DataError` for an error of one file, `StoreIOError` for one that ends the run."""
     try:
         yield
     except FileExistsError:
         raise
     except OSError as e:
-        said = f"cannot be written: {e.strerror or e}"
-        if e.errno in _HOPELESS:
-            remedy = "Make room, or see to the disk, and run again."
-            raise StoreIOError(f"{shown(name)} {said}. {remedy}") from e
-        raise DataError(f"it {said}") from e
+        problem = f"cannot be written: {e.strerror or e}"
+        if e.errno in _FATAL:
+            remedy = "Free some space, or check the disk, and run again."
+            raise StoreIOError(f"{shown(name)} {problem}. {remedy}") from e
+        raise DataError(f"it {problem}") from e
 
 
 @contextlib.contextmanager
 def _aside(at: int, data: bytes, final: bytes, like: bool = False) -> Iterator[bytes]:
-    """Write aside what is to become a file, perhaps with mode, owner and attributes of the old one.
+    """Write a temporary file, if `like`, with mode, owner and attributes of the final one.
 
-    What is still aside in the end is removed.
+    It is removed in the end unless it was renamed.
     """
     name = b".sightline-" + secrets.token_hex(8).encode() + b".part"
     try:
-        with disk_refusals(final):
+        with write_errors(final):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(name, flags, 0o666, dir_fd=at), "wb") as f:
                 f.write(data)
@@ -193,7 +193,7 @@ def _resemble(fd: int, at: int, like: bytes) -> None:
                     os.setxattr(fd, key, os.getxattr(other, key))
 
 
-def _there(at: int, name: bytes) -> bool:
+def _exists(at: int, name: bytes) -> bool:
     try:
         os.lstat(name, dir_fd=at)
     except FileNotFoundError:

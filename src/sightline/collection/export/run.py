@@ -22,7 +22,7 @@ from sightline.settings import Settings
 from sightline.store.catalogue import Where
 from sightline.store.durable import disk_errors, write_file
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.locks import Lock
 
 # Files that are flushed at once share the work of the disk: 4 are ten times as fast as one by one.
@@ -71,9 +71,9 @@ class ExportReport:
     place : Path or None
         As ordered; no place means beside the pictures.
     pictures : int
-        That have words to give.
+        That have words to export.
     words : int
-        Written, or beside the pictures: added; `kinds` says how many of each kind were given.
+        Written, or beside the pictures: added; `kinds` has the number of each kind.
     completed : int
         Words that some keyword lists of a sidecar had and others get.
     captions, regions : int
@@ -121,11 +121,11 @@ class ExportReport:
 
 
 class ExportRun:
-    """Exports once."""
+    """One run of an export."""
 
     def __init__(
         self,
-        home: Home,
+        home: StoreFolder,
         root: bytes,
         settings: Settings,
         order: ExportOrder,
@@ -135,10 +135,10 @@ class ExportRun:
         self._proposed = proposed
         self._counts: Counter[str] = Counter()
 
-    def go(
+    def run(
         self, progress: Progress, confirm: Callable[[ExportReport], bool] | None
     ) -> ExportReport:
-        """Do what was ordered, and say what was done."""
+        """Run the export; return what was written."""
         if EXPORT_FORMATS[self.order.form].is_file:
             return self._file(progress)
         return self._sidecars(progress, confirm)
@@ -206,7 +206,7 @@ class ExportRun:
         asked = confirm if order.place is None and plans else None
         if order.dry_run or (asked is not None and not asked(report)):
             return report
-        if not plans and not beside.littered:
+        if not plans and not beside.with_leftovers:
             return report
         return self._write(writer, report, progress)
 
@@ -215,7 +215,7 @@ class ExportRun:
     ) -> tuple[list[Sidecar], list[LeftAlone]]:
         plans: list[Sidecar] = []
         left: list[LeftAlone] = []
-        for p in self._pictures(progress, "look"):
+        for p in self._pictures(progress, "plan"):
             place = p.path
             try:
                 place = writer.place(p)
@@ -248,9 +248,9 @@ class ExportRun:
             # Piece by piece, so that Ctrl-C or a full disk ends it soon.
             for start in range(0, len(report.sidecars), _PIECE):
                 piece = report.sidecars[start : start + _PIECE]
-                for s, refusal in zip(piece, pool.map(writer.try_to_write, piece), strict=True):
-                    left += [LeftAlone(s.path, refusal)] if refusal else []
-                    written += not refusal
+                for s, reason in zip(piece, pool.map(writer.try_to_write, piece), strict=True):
+                    left += [LeftAlone(s.path, reason)] if reason else []
+                    written += not reason
                     progress.advance()
         progress.finish()
         return replace(report, left=tuple(left), written=written)

@@ -1,7 +1,7 @@
-"""Which words go out: what pictures carry, what people accepted, what a model proposes.
+"""Which words are exported: tags of pictures, words that people accepted, proposals of a model.
 
-A word that somebody said does not fit a picture is left out, wherever it is from. Running text is
-given as it was written.
+A word that was judged not to fit a picture is left out, whatever its source. Captions are exported
+as they were written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ExportSelection:
-    """Which words are wanted.
+    """Which words are exported.
 
     Attributes
     ----------
@@ -53,12 +53,12 @@ def gather(
     choice: ExportSelection,
     proposed: Mapping[int, Sequence[ProposedWord]],
 ) -> Iterator[ExportedPicture]:
-    """Yield the pictures a filter lets through that have words to give, ids ascending.
+    """Yield the pictures a filter lets through that have words to export, ids ascending.
 
     Parameters
     ----------
     judgements : iterable of Judgement
-        What people said of pictures and words, in the order of the log's `judgements`.
+        Judgements of pictures and words, in the order of the log's `judgements`.
     proposed : mapping
         Words of a model by picture.
     """

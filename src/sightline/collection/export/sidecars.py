@@ -3,7 +3,7 @@
 Beside the pictures only what is new is written: a word that the picture's file or its sidecar
 carries already is no reason to touch anything. Where a sidecar has to be made, or holds no keyword
 yet, it gets all words, also those that were not asked for, because many programs read a sidecar in
-place of what the file says. A sidecar that was made here, or that has words which are known from
+place of what the file holds. A sidecar that was made here, or that has words which are known from
 elsewhere too, is completed where a keyword list lacks what another has.
 """
 
@@ -27,7 +27,7 @@ from sightline.collection.export.atomic_files import (
 from sightline.errors import DataError
 from sightline.exchange.exported import ExportedPicture, ExportedWord
 from sightline.exchange.xmp_keywords import known_paths, levels, separated
-from sightline.exchange.xmp_merging import EMPTY, Additions, Merged, made_here, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, Merged, is_own_packet, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame
 from sightline.pictures._xmp import read_keywords
 from sightline.pictures.captions import MAX_SIDECAR, sidecar_names
@@ -54,7 +54,7 @@ class Sidecar:
     before : str or None
         Checksum of what is there; None for a new file.
     new : Additions
-        What it should say.
+        What it is to hold.
     words : tuple of str
         What of that is added.
     regions : int
@@ -92,16 +92,16 @@ def sidecar_name(picture: bytes, listed: Names[bytes]) -> bytes:
     b'a.jpg.xmp'
     """
     for name in sidecar_names(picture):
-        own = name.startswith(picture) or not _shared(picture, listed)
-        if name in listed and name.lower().endswith(b".xmp") and own:
+        of_picture = name.startswith(picture) or not _shared(picture, listed)
+        if name in listed and name.lower().endswith(b".xmp") and of_picture:
             return name
     return picture + b".xmp"
 
 
 def _shared(picture: bytes, listed: Names[bytes]) -> bool:
-    stem, own = os.path.splitext(picture)
+    stem, ending = os.path.splitext(picture)
     endings = {*PICTURES, *EXTRA, *UNSUPPORTED}
-    others = (stem + case for e in endings for case in (e, e.upper()) if case != own)
+    others = (stem + case for e in endings for case in (e, e.upper()) if case != ending)
     return any(other in listed for other in others)
 
 
@@ -146,15 +146,15 @@ class Beside(SidecarWriter):
 
     def __init__(self, root: bytes, *, boxes: bool, follow: bool, max_bytes: int) -> None:
         self.root, self.boxes, self.follow, self.max_bytes = root, boxes, follow, max_bytes
-        # Folders where a killed run left something.
-        self.littered: list[bytes] = []
+        # Folders with temporary files of a killed run.
+        self.with_leftovers: list[bytes] = []
         self._listed: tuple[bytes | None, frozenset[bytes]] = None, frozenset()
 
     def plan(self, p: ExportedPicture) -> Sidecar | None:
         """Return the sidecar to write beside a picture; None if nothing would change."""
-        news = tuple(w for w in p.words if _IN_FILES.isdisjoint(w.sources))
+        new_words = tuple(w for w in p.words if _IN_FILES.isdisjoint(w.sources))
         new_caption = bool(p.caption) and _IN_FILES.isdisjoint(p.caption_sources)
-        has_news = bool(news or new_caption or (self.boxes and any(w.box for w in p.words)))
+        has_news = bool(new_words or new_caption or (self.boxes and any(w.box for w in p.words)))
         if not has_news and not any(_SIDECAR in w.sources for w in p.words):
             return None
         folder, name = os.path.split(self.place(p))
@@ -165,10 +165,11 @@ class Beside(SidecarWriter):
             whole = p.whole or p
             new = self.additions(whole, whole.words, text=True)
             return planned(folder, name, None, new, merged(EMPTY, new))
-        if news and not read_keywords(existing):
+        if new_words and not read_keywords(existing):
             p = p.whole or p
-            news = p.words
-        new = replace(self.additions(p, news, text=new_caption), complete=_is_ours(existing, p))
+            new_words = p.words
+        additions = self.additions(p, new_words, text=new_caption)
+        new = replace(additions, complete=_is_ours(existing, p))
         outcome = merged(existing, new)
         if outcome and not has_news:
             self._there(folder, name, True)
@@ -187,7 +188,7 @@ class Beside(SidecarWriter):
     def additions(
         self, p: ExportedPicture, words: tuple[ExportedWord, ...], *, text: bool
     ) -> Additions:
-        """Return what a sidecar should say of a picture: some of its words, boxes, perhaps text."""
+        """Return what a sidecar is to hold of a picture: some of its words, boxes, perhaps text."""
         boxes = ((w.word, w.box) for w in p.words if self.boxes)
         placed = tuple(Region(word, box) for word, box in boxes if box is not None)
         frame = RegionFrame(p.width, p.height, self._orientation(p) if placed else 1)
@@ -195,7 +196,7 @@ class Beside(SidecarWriter):
         return Additions(self._paths(p, words), caption, placed, frame, refused=p.refused)
 
     def _paths(self, p: ExportedPicture, words: Sequence[ExportedWord]) -> tuple[Levels, ...]:
-        """Return the levels of words: as their file says, else parted as people type them."""
+        """Return the levels of words: as in their file, else split as people type them."""
         doubtful = {s for w in words if separated(w.word) for s in w.sources}
         levels_of: dict[str, Levels] = {}
         if "xmp" in doubtful:
@@ -234,7 +235,7 @@ class Beside(SidecarWriter):
             with folder_below(self.root, folder) as at:
                 self._listed = folder, frozenset(map(os.fsencode, os.listdir(at)))
             if any(map(is_aside, self._listed[1])):
-                self.littered.append(folder)
+                self.with_leftovers.append(folder)
         if name not in self._listed[1]:
             raise DataError("its picture is no longer there. Run: sightline index")
         return os.path.join(folder, sidecar_name(name, self._listed[1]))
@@ -258,7 +259,7 @@ class Beside(SidecarWriter):
 
     def clean(self) -> None:
         """Remove what killed runs left; only while no other run can be at work."""
-        for folder in self.littered:
+        for folder in self.with_leftovers:
             with folder_below(self.root, folder) as at:
                 sweep(at)
 
@@ -303,7 +304,7 @@ def planned(
 def _is_ours(packet: bytes, p: ExportedPicture) -> bool:
     """Say whether a sidecar is to be kept complete: made here, or with words known elsewhere."""
     outside = (w for w in p.words if _SIDECAR in w.sources and not _IN_FILES.issuperset(w.sources))
-    return made_here(packet) or any(outside)
+    return is_own_packet(packet) or any(outside)
 
 
 def _is_flat(w: ExportedWord) -> bool:

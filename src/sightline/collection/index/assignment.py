@@ -213,7 +213,7 @@ def by_key_or_order(
     if len(vectors.candidates) > 1:
         vectors = vectors.by(_best(vectors, pictures, root))
     vectors.check_keys()
-    _refuse_weak(vectors, pictures, root)
+    _check_matches(vectors, pictures, root)
     return vectors
 
 
@@ -261,11 +261,11 @@ def _best(vectors: ImportedVectors, pictures: Mapping[bytes, int], root: bytes) 
         raise no_match(vectors, vectors.candidates, root)
     for i, (a, of_a) in enumerate(good):
         for b, of_b in good[:i]:
-            _refuse_conflict(vectors, pictures, (b, of_b), (a, of_a))
+            _check_conflict(vectors, pictures, (b, of_b), (a, of_a))
     return max(good, key=lambda one: len(one[1].rows))[0]
 
 
-def _refuse_conflict(
+def _check_conflict(
     vectors: ImportedVectors,
     pictures: Mapping[bytes, int],
     a: tuple[Keys, Matched],
@@ -286,7 +286,7 @@ def _refuse_conflict(
     )
 
 
-def _refuse_weak(vectors: ImportedVectors, pictures: Mapping[bytes, int], root: bytes) -> None:
+def _check_matches(vectors: ImportedVectors, pictures: Mapping[bytes, int], root: bytes) -> None:
     """Refuse ids that may fit file names by chance while a column not known has the paths."""
     keys = vectors.keys
     if keys is None or vectors.key_column or not vectors.texts or is_path(keys.column):

@@ -16,7 +16,7 @@ import numpy as np
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, ToRead, stamps_of
-from sightline.compute.describing import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
+from sightline.compute.features import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
 from sightline.compute.prefetch import prefetch
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request

@@ -27,11 +27,11 @@ from sightline.errors import (
 from sightline.features.imported import ImportedVectors
 from sightline.records import shown
 from sightline.store.catalogue import Catalogue, KnownPicture, VectorsFile
-from sightline.store.home import Home, current_version
+from sightline.store.folder import StoreFolder, current_version
 from sightline.store.snapshot import Snapshot
 
 
-def check_indexable(root: bytes, home: Home) -> None:
+def check_indexable(root: bytes, home: StoreFolder) -> None:
     """Raise unless the root is a folder and the store is its own, or new."""
     if not os.path.isdir(root):
         raise CollectionError(f"{shown(root)} is no folder. Name the folder of pictures.")
@@ -100,7 +100,7 @@ def read_vectors(
 
 
 def check_vectors(
-    home: Home,
+    home: StoreFolder,
     root: bytes,
     options: IndexOptions,
     vectors: Sequence[ImportedVectors],
@@ -158,7 +158,7 @@ def _check(
 
 
 def _planned(
-    home: Home, root: bytes, options: IndexOptions
+    home: StoreFolder, root: bytes, options: IndexOptions
 ) -> tuple[Plan, list[KnownPicture], list[VectorsFile]]:
     """Return the plan of the run, the pictures known before it, and the files of vectors."""
     if home.exists():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sightline._typing import RGB, Arrays
 from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.collection.index.plan import ToRead
-from sightline.compute.describing import feature_class, fingerprint, load_feature
+from sightline.compute.features import feature_class, fingerprint, load_feature
 from sightline.contracts import Compute, Done, Json, Part, PartDone, Progress, SerialMapper
 from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request

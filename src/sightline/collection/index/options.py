@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sightline import plugins, settings
-from sightline.compute.describing import feature_class, fingerprint, is_fitted, load_feature
+from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
 from sightline.pictures.reading import ReadLimits
 from sightline.settings import Origin, Settings
 from sightline.store.durable import disk_errors
 from sightline.store.events import NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Change, Writer
 
 
@@ -114,7 +114,7 @@ def remember_tables(
 
 
 def remember_flags(
-    home: Home, current: Settings, origins: Sequence[Origin], features: Sequence[str]
+    home: StoreFolder, current: Settings, origins: Sequence[Origin], features: Sequence[str]
 ) -> Settings:
     """Keep the flags of this run that later runs shall use too; return the settings with them."""
     flags = {o.name: o.value for o in origins if o.origin == "flag"}

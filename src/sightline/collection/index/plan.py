@@ -18,12 +18,13 @@ from functools import partial
 
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
+from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
 from sightline.records import Skipped, Tags
 from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.upkeep.rollback import reusable_rows
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
@@ -198,7 +199,7 @@ def _sha(root: bytes, follow: bool, path: bytes) -> str:
         with open_regular(root, path, follow) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
     except (OSError, DataError):
-        return ""  # The worker that reads it will say why.
+        return ""  # The worker that reads it reports why.
 
 
 def plan_for(
@@ -239,9 +240,20 @@ class Preview:
     skipped: int
     same: int
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the counts as JSON."""
+        return {
+            "seen": self.plan.seen, "to_read": len(self.plan.read), "words_changed": self.reworded,
+            "skipped": self.skipped, "unchanged": self.same, "vanished": len(self.plan.vanished),
+        }  # fmt: skip
+
 
 def preview(
-    home: Home, root: bytes, options: IndexOptions, tables: Sequence[str], forgotten: set[str]
+    home: StoreFolder,
+    root: bytes,
+    options: IndexOptions,
+    tables: Sequence[str],
+    forgotten: set[str],
 ) -> Preview:
     """Return what a run would do, by folder, tables and store."""
     if not home.exists():

@@ -302,8 +302,8 @@ class IndexRun:
             w.publish(Change(), finished=True)
 
 
-def _stamp(picture: int, found: PictureFile) -> FileStamp:
-    return FileStamp(picture, found.size, found.mtime, stamps_of(found))
+def _stamp(picture: int, file: PictureFile) -> FileStamp:
+    return FileStamp(picture, file.size, file.mtime, stamps_of(file))
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

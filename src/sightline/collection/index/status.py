@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sightline import plugins
 from sightline.collection.models.word_model import describe_model, load_word_model
 from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
 from sightline.collection.tagging.model import describe_region_tagger
-from sightline.compute.describing import is_fitted, load_feature
+from sightline.compute.features import is_fitted, load_feature
+from sightline.contracts import Json
 from sightline.errors import SightlineError
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
@@ -29,7 +30,7 @@ class Status:
     region_model: str = ""
 
 
-def status(home: Home) -> Status:
+def status(home: StoreFolder) -> Status:
     """Return how many pictures, words and skipped files there are, and the models in use."""
     with home.reader() as reader:
         snapshot = reader.snapshot
@@ -60,8 +61,12 @@ class FeatureState:
     pictures: int = 0
     used: bool = False
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the feature as JSON."""
+        return asdict(self)
 
-def feature_states(home: Home | None) -> list[FeatureState]:
+
+def feature_states(home: StoreFolder | None) -> list[FeatureState]:
     """Return all features by name: built-in ones, plugins' and imported ones."""
     rows: dict[str, tuple[str, int, int]] = {}
     used: set[str] = set()

@@ -102,15 +102,15 @@ def aligned(dataset: Dataset, terms: Ints) -> Dataset:
 
     cells = dataset.labels.tocoo()
     column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    known = terms[column] == dataset.terms
-    keep = known[cells.col]
+    shared = terms[column] == dataset.terms
+    keep = shared[cells.col]
     shape = (len(dataset), len(terms))
     labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)
     labels.sort_indices()
     unlabelled = None
     if dataset.unlabelled is not None:
         unlabelled = np.ones(shape, np.bool_)
-        unlabelled[:, column[known]] = dataset.unlabelled[:, known]
+        unlabelled[:, column[shared]] = dataset.unlabelled[:, shared]
     return replace(dataset, terms=terms, labels=labels, unlabelled=unlabelled, saved=None)
 
 

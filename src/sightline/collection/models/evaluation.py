@@ -40,7 +40,7 @@ from sightline.measures.precision_recall import (
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 _ENOUGH = 5
@@ -160,7 +160,7 @@ def _words_json(words: Words) -> list[Json]:
 
 
 def evaluate(
-    home: Home, progress: Progress, *, curve: bool = True, compute: Mapper | None = None
+    home: StoreFolder, progress: Progress, *, curve: bool = True, compute: Mapper | None = None
 ) -> Evaluation:
     """Measure the model in use on held-out pictures; `compute` is where, if not here."""
     started = time.monotonic()
@@ -186,7 +186,7 @@ def evaluate(
     )  # fmt: skip
 
 
-def _loaded(home: Home) -> tuple[WordModel, Dataset, dict[int, str]]:
+def _loaded(home: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         model = load_word_model(home, reader.snapshot.model)
         if model is None:
@@ -304,15 +304,14 @@ def _curve(
     else:
         fits = fit_remote(recipe, parts, compute)
     for part, fitted in zip(parts, fits, strict=True):
-        held_out = (held.dataset, held.queries, held.idf)
-        measured = measure(fitted, model.combination, *held_out, compute)
+        measured = measure(fitted, model.combination, held, compute)
         points.append((len(part), measured.mean_avgp))
         progress.advance()
     progress.finish()
     return tuple(points)
 
 
-def trec(home: Home) -> tuple[list[Judged], list[RankedList]]:
+def trec(home: StoreFolder) -> tuple[list[Judged], list[RankedList]]:
     """Return what is relevant to the held-out queries, and how the model ranks the pictures.
 
     Pictures go by their paths in the collection.

@@ -16,9 +16,7 @@ from sightline._typing import Bools, Floats
 from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
-from sightline.collection.models.recipe import (
-    Fitted,
-)
+from sightline.collection.models.recipe import Fitted
 from sightline.collection.models.remote import measure_remote
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import WordModel
@@ -30,7 +28,7 @@ from sightline.measures.many import (
 )
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +64,7 @@ def measure_candidate(
     """Measure a candidate, and the model in use, on the held-out pictures."""
     if not len(held.queries):
         return GateReport.unmeasured(WORDS)
-    measured = measure(fitted, combination, held.dataset, held.queries, held.idf, compute)
+    measured = measure(fitted, combination, held, compute)
     untrained = held.untrained()
     test = wilcoxon(measured.avgp, untrained)
     report = GateReport(
@@ -104,14 +102,12 @@ def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float
 def measure(
     fitted: Fitted,
     combination: Combination,
-    dataset: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
+    held: HeldOutQueries,
     compute: Mapper | None = None,
 ) -> ManyMeasured:
-    """Measure a fitted model on queries over pictures; `compute` is where, if not here."""
-    rows = combination.rows(fitted.scores(dataset.views))
-    return measure_rows(rows, combined(queries, combination, idf), compute)
+    """Measure a fitted model on the held-out pictures; `compute` is where, if not here."""
+    rows = combination.rows(fitted.scores(held.dataset.views))
+    return measure_rows(rows, combined(held.queries, combination, held.idf), compute)
 
 
 def measure_rows(rows: Floats, queries: QuerySet, compute: Mapper | None) -> ManyMeasured:

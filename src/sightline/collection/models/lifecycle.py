@@ -27,7 +27,7 @@ from sightline.collection.models.versions import REGIONS, SIMILARITY, ModelKind
 from sightline.contracts import Json, Progress
 from sightline.errors import Interrupted, NotBetter, StoreBusy
 from sightline.progress import NoProgress
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, save_model
 from sightline.store.snapshot import Snapshot
 from sightline.store.versions import Version
@@ -167,7 +167,7 @@ def stored_figures(report: GateReport, forced: bool, **more: Json) -> dict[str, 
 
 def publish(
     kind: ModelKind,
-    home: Home,
+    home: StoreFolder,
     about: dict[str, Json],
     arrays: dict[str, NDArray[Any]],
     *,
@@ -184,7 +184,7 @@ def publish(
     ----------
     kind : ModelKind
         Of model.
-    home : Home
+    home : StoreFolder
         The store.
     about, arrays : dict
         The model as it is written.

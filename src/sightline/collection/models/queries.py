@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sightline._typing import Ints
 from sightline.records import QuerySet
 from sightline.solvers.targets import query_set
-from sightline.words.combining import Combination
+from sightline.words.combination import Combination
 from sightline.words.queries import caption_queries
 from sightline.words.tfidf import idf as idf_of
 from sightline.words.tfidf import query_values
@@ -26,7 +26,9 @@ AT_MOST = 4_000
 _SEED = 0
 
 
-def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.bool_]) -> QuerySet:
+def evaluation_queries(
+    labels: Any, idf: NDArray[np.float64], known_words: NDArray[np.bool_]
+) -> QuerySet:
     """Return the queries that the words of some pictures make.
 
     Parameters
@@ -35,7 +37,7 @@ def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.
         Scipy sparse table of pictures and words.
     idf : ndarray of float64
         How much each word counts in a query.
-    known : ndarray of bool
+    known_words : ndarray of bool
         The words that training pictures carry; others make no queries.
     """
     captions = [
@@ -44,7 +46,7 @@ def evaluation_queries(labels: Any, idf: NDArray[np.float64], known: NDArray[np.
             [
                 f"{w:09d}"
                 for w in labels.indices[labels.indptr[i] : labels.indptr[i + 1]]
-                if known[w]
+                if known_words[w]
             ],
         )
         for i in range(labels.shape[0])

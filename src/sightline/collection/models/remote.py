@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from sightline._typing import Arrays
 from sightline.collection.models.dataset import Dataset, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
-from sightline.collection.models.trials import TrialOutcome, TrialResult, run_trials
+from sightline.collection.models.trials import SelectionTask, TrialOutcome, TrialResult, run_trials
 from sightline.contracts import Json, Mapper, Part, PartDone, Progress, SharedArrays
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.progress import NoProgress
 from sightline.records import QuerySet
-from sightline.words.combining import WAYS, How
+from sightline.words.combination import WAYS, How
 
 ArraysByName = Mapping[str, NDArray[Any]]
 Result = tuple[dict[str, Json], Arrays]
@@ -33,29 +33,25 @@ _PICTURES_OF_A_SHARD = 20
 
 def run_remote_trials(
     recipes: Sequence[Recipe],
-    training: Dataset,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
+    task: SelectionTask,
     progress: Progress,
     compute: Mapper,
 ) -> Iterator[TrialOutcome]:
     """Do remotely what `run_trials` does; rankers with shards are driven by this process."""
     if not recipes:
         return
+    validation = dataset_arrays(task.validation, "validation.")
     held = (
-        compute.hold(dataset_arrays(training, "training.")),
-        compute.hold(
-            {**dataset_arrays(validation, "validation."), **query_arrays(queries), "idf": idf}
-        ),
+        compute.hold(dataset_arrays(task.training, "training.")),
+        compute.hold({**validation, **query_arrays(task.queries), "idf": task.idf}),
     )
     chains = list(_chains(recipes))
     away = [chain for chain in chains if not is_sharded(chain[0])]
-    parts = (Part(_about(chain, training, validation), held=held) for chain in away)
+    parts = (Part(_about(chain, task), held=held) for chain in away)
     done = compute.map(try_recipes, parts)
     for chain in chains:
         if is_sharded(chain[0]):
-            yield from run_trials(chain, training, validation, queries, idf, progress, compute)
+            yield from run_trials(chain, task, progress, compute)
         else:
             yield from _received_trials(chain, next(done))
 
@@ -82,20 +78,14 @@ def fewer_shards(recipe: Recipe, pictures: int) -> Recipe:
 
 def try_recipes(args: dict[str, Json], arrays: ArraysByName) -> Result:
     """Fit and measure recipes that may build on each other."""
-    training = dataset_of(_names(args["training"]), arrays, "training.")
-    validation = dataset_of(_names(args["validation"]), arrays, "validation.")
-    recipes = [Recipe.from_json(r) for r in _list(args["recipes"])]
-    trial_arguments = (
-        recipes,
-        training,
-        validation,
-        queries_of(arrays),
-        arrays["idf"],
-        NoProgress(),
+    training, validation = (
+        dataset_of(_names(args[part]), arrays, f"{part}.") for part in ("training", "validation")
     )
+    task = SelectionTask(training, validation, queries_of(arrays), arrays["idf"])
+    recipes = [Recipe.from_json(r) for r in _list(args["recipes"])]
     reports: list[Json] = []
     fitted_arrays: Arrays = {}
-    for i, outcome in enumerate(run_trials(*trial_arguments)):
+    for i, outcome in enumerate(run_trials(recipes, task, NoProgress())):
         if outcome.failed:
             reports.append({"failed": outcome.failed})
             continue
@@ -190,11 +180,11 @@ def _chains(recipes: Sequence[Recipe]) -> Iterator[list[Recipe]]:
         yield chain
 
 
-def _about(chain: Sequence[Recipe], training: Dataset, validation: Dataset) -> dict[str, Json]:
+def _about(chain: Sequence[Recipe], task: SelectionTask) -> dict[str, Json]:
     return {
         "recipes": [r.to_json() for r in chain],
-        "training": list[Json](training.views),
-        "validation": list[Json](validation.views),
+        "training": list[Json](task.training.views),
+        "validation": list[Json](task.validation.views),
     }
 
 

@@ -18,12 +18,12 @@ from sightline.collection.index.options import default_features, split_names
 from sightline.collection.index.vectors import remembered_vectors
 from sightline.collection.models.dataset import carried, common_features, is_sparse
 from sightline.collection.models.recipe import ranker_spec
-from sightline.compute.describing import feature_class
+from sightline.compute.features import feature_class
 from sightline.errors import ParameterError, UsageError
 from sightline.plugins import expanded
 from sightline.registry import NO_VECTORS
 from sightline.settings import Settings
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.vectors import Fingerprint
 
 FOR_WORDS, FOR_SIMILARITY = "word models", "the similarity of pictures"
@@ -64,7 +64,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
         what, it = f"The features {listed} cannot be used for {purpose}: they hold", "them"
     raise UsageError(
         f"{what} the regions of a picture, not one vector for the whole. Leave {it} out: "
-        f"--features {left}. To learn from regions where words lie: sightline train --regions"
+        f"--features {left}. To train the region model: sightline train --regions"
     )
 
 
@@ -140,7 +140,7 @@ class MissingFeatures:
 
 
 def missing_for_words(
-    home: Home, rankers: Sequence[str], features: Sequence[str]
+    home: StoreFolder, rankers: Sequence[str], features: Sequence[str]
 ) -> MissingFeatures:
     """Return the features that word models need."""
     default = default_features()
@@ -162,7 +162,7 @@ def missing_for_words(
     return MissingFeatures(tuple(features or default), imported, "features to learn from")
 
 
-def missing_for_similarity(home: Home, features: Sequence[str]) -> MissingFeatures:
+def missing_for_similarity(home: StoreFolder, features: Sequence[str]) -> MissingFeatures:
     """Return the features that a similarity model needs."""
     check_vectors(features, FOR_SIMILARITY, _SIMILARITY_FEATURES)
     with home.reader() as reader:
@@ -176,7 +176,7 @@ def missing_for_similarity(home: Home, features: Sequence[str]) -> MissingFeatur
     return MissingFeatures(tuple(requested), imported, "descriptors to compare them by")
 
 
-def missing_for_regions(home: Home, feature: str) -> MissingFeatures:
+def missing_for_regions(home: StoreFolder, feature: str) -> MissingFeatures:
     """Return the region feature that a region model needs, unless all tagged pictures have it."""
     from sightline.collection.tagging.dataset import default_regions, kept_ids
     from sightline.regions.segment import require

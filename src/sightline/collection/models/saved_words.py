@@ -28,8 +28,8 @@ from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessio
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
-from sightline.store.home import Reader
-from sightline.words.combining import Combination, How
+from sightline.store.folder import Reader
+from sightline.words.combination import Combination, How
 from sightline.words.grammar import Term
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, labels
@@ -170,7 +170,7 @@ def saved_report(
     held = HeldOutQueries.of(dataset)
     figures_of: dict[int, tuple[float, float]] = {}
     if len(held.queries):
-        measured = measure(proof, combination, held.dataset, held.queries, held.idf)
+        measured = measure(proof, combination, held)
         pairs = zip(measured.avgp.tolist(), held.untrained().tolist(), strict=True)
         for i, values in enumerate(pairs):
             if one_word(held.queries)[i]:

@@ -22,8 +22,7 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
-from sightline.collection.models.memory import bytes_free, bytes_needed, gigabytes
-from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
+from sightline.collection.models.queries import carriers, combined
 from sightline.collection.models.recipe import (
     SAVED_BY,
     Fitted,
@@ -32,8 +31,10 @@ from sightline.collection.models.recipe import (
     ranker_spec,
     saved_recipe,
 )
+from sightline.collection.models.registry import bytes_free
 from sightline.collection.models.remote import run_remote_trials
 from sightline.collection.models.trials import (
+    SelectionTask,
     TrialResult,
     fit_combination,
     run_trials,
@@ -42,10 +43,9 @@ from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import query_scores
 from sightline.rankers.cutoff import CutOff
-from sightline.records import QuerySet
 from sightline.registry import feature_group
 from sightline.vectors import Fingerprint
-from sightline.words.combining import Combination, How
+from sightline.words.combination import Combination, How
 
 # Maximum number of pictures for selection; the selected recipe is then fitted to all of them.
 SELECTED_ON = 6_000
@@ -135,14 +135,12 @@ def select_on(
     known = carriers(training.labels) > 0
     if not known.any():
         return None
-    idf = idf_in(training.labels)
-    queries = evaluation_queries(validation.labels, idf, known)
-    if len(queries) < fewest:
+    task = SelectionTask.of(training, validation, known)
+    if len(task.queries) < fewest:
         return None
-    task = (training, validation, queries, idf, progress)
-    rankers, first = screen(rankers, features, *task, compute)
+    rankers, first = screen(rankers, features, task, progress, compute)
     recipes = candidates(training, rankers, features)
-    return select_recipe(recipes, *task, first, compute)
+    return select_recipe(recipes, task, progress, first, compute)
 
 
 def select_without_validation(
@@ -205,7 +203,7 @@ def trainable_rankers(
     for ranker in rankers:
         spec = ranker_spec(ranker)
         usable = [views[f] for f in spec.usable(views)]
-        needed = bytes_needed(spec.input, usable, len(dataset.terms)) if usable else 0
+        needed = spec.bytes_needed(usable, len(dataset.terms)) if usable else 0
         if not usable:
             reason = "it learns from counts of visual words (sightline index --features visterms)"
         elif not spec.available:
@@ -213,7 +211,7 @@ def trainable_rankers(
         elif needed > free:
             reason = (
                 f"{len(dataset)} pictures and {len(dataset.terms)} words would take about "
-                f"{gigabytes(needed)} of memory, and {gigabytes(int(free))} are free"
+                f"{_gigabytes(needed)} of memory, and {_gigabytes(int(free))} are free"
             )
         else:
             can.append(ranker)
@@ -222,10 +220,19 @@ def trainable_rankers(
     return can, cannot
 
 
+def _gigabytes(n: int) -> str:
+    """Return a number of bytes as text.
+
+    >>> _gigabytes(2_300_000_000), _gigabytes(70_000_000)
+    ('2.3 GB', '0.1 GB')
+    """
+    return f"{max(n / 1e9, 0.1):.1f} GB"
+
+
 def candidates(
     dataset: Dataset, rankers: Sequence[str], features: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """Return the recipes worth trying: features of a group together, and all of them together.
+    """Return the recipes to try: features of a group together, and all of them together.
 
     Groups (`registry.feature_group`) are the deep ones, the classic ones, the nine of `whole-all`,
     and each other one by itself.
@@ -249,14 +256,12 @@ def candidates(
 def screen(
     rankers: Sequence[str],
     features: Sequence[str] | None,
-    training: Dataset,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
+    task: SelectionTask,
     progress: Progress,
     compute: Mapper | None = None,
 ) -> tuple[list[str], Screening]:
     """Return the rankers that pass the screening, in their order, and its results."""
+    training = task.training
     if len(rankers) <= PASSING:
         return list(rankers), Screening(training, {})
     some = training
@@ -268,9 +273,7 @@ def screen(
         Recipe(r, ranker_spec(r).usable(views), tuple(sorted(ranker_spec(r).grid[0].items())))
         for r in rankers
     ]
-    screening = _run(
-        recipes, Screening(some, {}), validation, queries, idf, progress, compute, "screen"
-    )
+    screening = _run(recipes, Screening(some, {}), task, progress, compute, "screen")
     best = {r.ranker: max(t.avgp for t in results) for r, results in screening.tried.items()}
     passing = sorted(best, key=lambda r: -best[r])[:PASSING]
     return [r for r in rankers if r in passing], screening
@@ -278,10 +281,7 @@ def screen(
 
 def select_recipe(
     recipes: Sequence[Recipe],
-    training: Dataset,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
+    task: SelectionTask,
     progress: Progress,
     first: Screening | None = None,
     compute: Mapper | None = None,
@@ -291,15 +291,16 @@ def select_recipe(
     `compute` is where recipes are tried, if not here. `first` is the screening; where that was on
     the same pictures, no trial is run twice.
     """
+    training = task.training
     same_pictures = first is not None and first.training is training
     start = first if first is not None and same_pictures else Screening(training, {})
-    screening = _run(recipes, start, validation, queries, idf, progress, compute, "choose")
+    screening = _run(recipes, start, task, progress, compute, "choose")
     failed = dict.fromkeys((*(first.not_tried if first is not None else ()), *screening.not_tried))
     if screening.best is None:
         why = "; ".join(failed) or "there is nothing to choose from"
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     fitted, how = screening.best
-    combination, cutoff = settle(fitted, how, training, validation, queries, idf)
+    combination, cutoff = settle(fitted, how, task)
     table = screening.table if first is None or same_pictures else screening.table + first.table
     return Selection(fitted.recipe, combination, cutoff, sorted_results(table), tuple(failed))
 
@@ -312,21 +313,24 @@ def sorted_results(table: Iterable[TrialResult]) -> tuple[TrialResult, ...]:
 def _run(
     recipes: Sequence[Recipe],
     before: Screening,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
+    task: SelectionTask,
     progress: Progress,
     compute: Mapper | None,
     label: str,
 ) -> Screening:
-    """Fit and measure the recipes that were not tried before."""
-    training, best = before.training, before.best
+    """Fit to the pictures of `before`, and measure, the recipes that were not tried there."""
+    best = before.best
     tried, failed = dict(before.tried), dict(before.failed)
     highest = max((t.avgp for t in before.table), default=-1.0)
     todo = [r for r in recipes if r not in tried and r not in failed]
     progress.start(label, len(todo))
-    task = (todo, training, validation, queries, idf, progress)
-    for outcome in run_trials(*task) if compute is None else run_remote_trials(*task, compute):
+    task = replace(task, training=before.training)
+    outcomes = (
+        run_trials(todo, task, progress)
+        if compute is None
+        else run_remote_trials(todo, task, progress, compute)
+    )
+    for outcome in outcomes:
         progress.advance()
         if outcome.failed:
             # What one ranker cannot learn from, another may.
@@ -337,34 +341,26 @@ def _run(
             if t.avgp > highest:
                 highest, best = t.avgp, (outcome.fitted(), how)
     progress.finish()
-    return Screening(training, tried, best, failed)
+    return Screening(before.training, tried, best, failed)
 
 
-def settle(
-    fitted: Fitted,
-    how: How,
-    training: Dataset,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
-) -> tuple[Combination, CutOff]:
+def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, CutOff]:
     """Fit a combination on scores of unseen pictures, and the cut-off that serves queries best."""
-    scores = fitted.scores(validation.views)
+    scores = fitted.scores(task.validation.views)
     if ranker_spec(fitted.recipe.ranker).stacked_class:
         combination = Combination.of_logits(scores.shape[1])
     elif fitted.unseen is not None:
-        combination = fit_combination(how, fitted.unseen, training)
+        combination = fit_combination(how, fitted.unseen, task.training)
     else:
-        combination = Combination(how).fit(scores, validation.labels)
+        combination = Combination(how).fit(scores, task.validation.labels)
     combination.fill_flat()
-    return combination, _cutoff(combination, combination.rows(scores), queries, idf)
+    return combination, _cutoff(combination, combination.rows(scores), task)
 
 
-def _cutoff(
-    combination: Combination, rows: Floats, queries: QuerySet, idf: NDArray[np.float64]
-) -> CutOff:
+def _cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
     """Return the cut-off that gives the queries the best mean F1, and fit what is shown."""
-    weighted = combined(queries, combination, idf)
+    queries = task.queries
+    weighted = combined(queries, combination, task.idf)
     table = np.concatenate([part.copy() for _, part in query_scores(rows, weighted)])
     fits = np.zeros(table.shape, bool)
     fits[np.repeat(np.arange(len(queries)), np.diff(queries.fit_start)), queries.fit] = True

@@ -58,7 +58,7 @@ from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.vectors import Fingerprint
 
 # The built-in rankers that are tried if none is named.
@@ -156,7 +156,7 @@ def _earlier_trial(trial: dict[str, Json]) -> dict[str, Json]:
 
 
 def train(
-    home: Home,
+    home: StoreFolder,
     options: TrainOptions,
     wait: float,
     progress: Progress,
@@ -210,7 +210,7 @@ def train(
     )  # fmt: skip
 
 
-def _current_model(home: Home, name: str) -> tuple[WordModel | None, bool]:
+def _current_model(home: StoreFolder, name: str) -> tuple[WordModel | None, bool]:
     """Return the model in use, and whether there is one whose ranker is not installed any more."""
     try:
         return load_word_model(home, name), False
@@ -218,7 +218,7 @@ def _current_model(home: Home, name: str) -> tuple[WordModel | None, bool]:
         return None, True
 
 
-def is_trained(home: Home, session_cap: int | None = None) -> bool:
+def is_trained(home: StoreFolder, session_cap: int | None = None) -> bool:
     """Return whether the model in use was trained on all present labels."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         model = load_word_model(home, reader.snapshot.model)

@@ -20,7 +20,7 @@ from sightline._typing import Floats
 from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.lifecycle import finite_or_none
-from sightline.collection.models.queries import combined
+from sightline.collection.models.queries import combined, evaluation_queries, idf_in
 from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
 from sightline.collection.models.registry import OnRound
 from sightline.contracts import Json, Mapper, Progress
@@ -28,7 +28,37 @@ from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
 from sightline.words.calibration import logistic
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectionTask:
+    """What recipes are fitted to and measured on.
+
+    Attributes
+    ----------
+    training, validation : Dataset
+        The pictures a recipe is fitted to, and those that the queries rank.
+    queries : QuerySet
+        Queries made of the words of the validation pictures.
+    idf : ndarray of float64
+        How much each word counts in a query, from the training pictures.
+    """
+
+    training: Dataset
+    validation: Dataset
+    queries: QuerySet
+    idf: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, training: Dataset, validation: Dataset, known_words: NDArray[np.bool_]
+    ) -> SelectionTask:
+        """Return the task with the queries that the known words of validation pictures make."""
+        idf = idf_in(training.labels)
+        return cls(
+            training, validation, evaluation_queries(validation.labels, idf, known_words), idf
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +106,7 @@ def _nothing() -> Fitted:
 
 def run_trials(
     recipes: Sequence[Recipe],
-    training: Dataset,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
+    task: SelectionTask,
     progress: Progress,
     compute: Mapper | None = None,
 ) -> Iterator[TrialOutcome]:
@@ -87,6 +114,7 @@ def run_trials(
 
     `compute` is where learners that have shards learn.
     """
+    training, judged = task.training, (task.validation, task.queries)
     last, seconds = None, 0.0
     for recipe in recipes:
         # What a recipe builds on is part of its cost.
@@ -94,14 +122,14 @@ def run_trials(
         begun = time.perf_counter()
         try:
             on_round = note_rounds(recipe, progress)
-            last = fitted = fit(recipe, training, (validation, queries), last, on_round, compute)
+            last = fitted = fit(recipe, training, judged, last, on_round, compute)
         except (DataError, UsageError) as e:
             last = None
             yield TrialOutcome(recipe, failed=str(e))
             continue
         seconds += time.perf_counter() - begun
-        measured = _by_combination(fitted, training, validation, queries, idf)
-        cost = _cost(fitted, validation)
+        measured = _by_combination(fitted, task)
+        cost = _cost(fitted, task.validation)
         rows = []
         for how, m in measured.items():
             figures = (m.mean_avgp, float(np.nanmean(m.p10)), float(np.nanmean(m.bep)))
@@ -114,26 +142,20 @@ def note_rounds(recipe: Recipe, progress: Progress) -> OnRound:
     return lambda round_: progress.note(f"{recipe.ranker}, {round_}")
 
 
-def _by_combination(
-    fitted: Fitted,
-    training: Dataset,
-    validation: Dataset,
-    queries: QuerySet,
-    idf: NDArray[np.float64],
-) -> dict[How, ManyMeasured]:
-    scores = fitted.scores(validation.views)
+def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasured]:
+    scores = fitted.scores(task.validation.views)
     if ranker_spec(fitted.recipe.ranker).stacked_class:
         product = Combination.of_logits(scores.shape[1])
-        weighted = combined(queries, product, idf)
+        weighted = combined(task.queries, product, task.idf)
         return {"product": measure_queries(product.rows(scores), weighted)}
     measured: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
-            combination = fit_combination(how, fitted.unseen, training)
+            combination = fit_combination(how, fitted.unseen, task.training)
             rows = combination.rows(scores)
         else:
-            combination, rows = _crossed(how, scores, validation)
-        measured[how] = measure_queries(rows, combined(queries, combination, idf))
+            combination, rows = _crossed(how, scores, task.validation)
+        measured[how] = measure_queries(rows, combined(task.queries, combination, task.idf))
     return measured
 
 

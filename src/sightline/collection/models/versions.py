@@ -88,6 +88,24 @@ MODEL_KINDS = {kind.name: kind for kind in (WORDS, SIMILARITY, REGIONS)}
 """The kinds by the name that lists of models have."""
 
 
+def measured_text(kind: ModelKind, about: Mapping[str, Json], on: str, baseline: str = "") -> str:
+    """Return how a stored model did on held-out data, as the end of a line that describes it.
+
+    >>> figures = {"candidate": 0.5, "untrained": 0.25, "forced": True}
+    >>> measured_text(WORDS, {"figures": figures}, "pictures", "untrained")
+    ', mean AvgP 0.500 on held-out pictures (untrained 0.250), forced'
+    >>> measured_text(WORDS, {}, "pictures")
+    ', unproven'
+    """
+    figures = about.get("figures")
+    if not isinstance(figures, dict) or figures.get("candidate") is None:
+        return ", unproven"
+    text = f", {kind.metric} {figures['candidate']:.3f} on held-out {on}"
+    if baseline:
+        text += f" ({baseline} {figures[kind.stored_name('baseline')]:.3f})"
+    return text + "".join(f", {mark}" for mark in ("unproven", "forced") if figures.get(mark))
+
+
 @dataclass(frozen=True, slots=True)
 class Proven:
     """A model and its figures on held-out data; None where nothing was measured.

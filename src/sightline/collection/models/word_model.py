@@ -24,17 +24,18 @@ from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
+from sightline.collection.models.versions import WORDS, measured_text
 from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, MissingExtra, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
 from sightline.words.calibration import logistic
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 
 # Models of ordinary and saved words have format 3, which earlier releases must not read.
 FORMAT, FORMAT_SAVED = 2, 3
@@ -231,7 +232,7 @@ def _check_ranker(model: str, recipe: Any) -> None:
         )
 
 
-def load_word_model(home: Home, name: str, *, checked: bool = False) -> WordModel | None:
+def load_word_model(home: StoreFolder, name: str, *, checked: bool = False) -> WordModel | None:
     """Return the model of that name; None if there is none. `checked` reads every byte of it."""
     if not name:
         return None
@@ -322,7 +323,9 @@ def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, Vi
     return {f: as_view(segment.features[f]) for f in features}
 
 
-def scorer_of(home: Home, version: Version, compute: Mapper | None = None) -> SegmentScorer | None:
+def scorer_of(
+    home: StoreFolder, version: Version, compute: Mapper | None = None
+) -> SegmentScorer | None:
     """Return what scores new pictures by the model of a version; None if it has none.
 
     With `compute`, several segments are scored there; a single one is scored in this process, which
@@ -338,18 +341,13 @@ def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentS
     return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
 
 
-def describe_model(home: Home, name: str) -> str:
+def describe_model(home: StoreFolder, name: str) -> str:
     """Return one line on a model and its figures on held-out pictures."""
     model = load_word_model(home, name)
     if model is None:
         return ""
     summary = f"{len(model.terms)} words by {model.served.recipe}"
-    figures = model.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{summary}, unproven"
-    value = f"mean AvgP {figures['candidate']:.3f} on held-out pictures"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{summary}, {value} (untrained {figures['untrained']:.3f}){marks}"
+    return summary + measured_text(WORDS, model.about, "pictures", "untrained")
 
 
 FITS = 0.5

@@ -25,7 +25,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.vectors import Fingerprint
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """A word of a picture: its probability, whether it is above its cut-off, and carried."""
+    """A word of a picture: its probability, whether it is above its cut-off, and a tag of it."""
 
     word: str
     score: float
@@ -53,10 +53,10 @@ class Annotation:
 
 def require_model(reader: Reader) -> WordModel:
     """Return the word model in use; raise if there is none."""
-    learnt = load_word_model(reader.home, reader.snapshot.model)
-    if learnt is None:
-        raise NoModel("No words have been learnt here yet. Run: sightline train")
-    return learnt
+    model = load_word_model(reader.home, reader.snapshot.model)
+    if model is None:
+        raise NoModel("There is no word model yet. Run: sightline train")
+    return model
 
 
 def describe(
@@ -104,10 +104,9 @@ def _carried(reader: Reader, picture: QueryPicture) -> set[int]:
     if picture.picture is None:
         return set()
     ids = np.array([picture.picture], np.int64)
-    found = (
-        s.words(row).tolist() for s in reader.snapshot.segments for row in s.rows_of(ids).tolist()
-    )
-    return {term for terms in found for term in terms}
+    segments = reader.snapshot.segments
+    rows = (s.words(row).tolist() for s in segments for row in s.rows_of(ids).tolist())
+    return {term for terms in rows for term in terms}
 
 
 def views_of(
@@ -116,19 +115,19 @@ def views_of(
     """Return the picture's rows of every feature of the model; missing ones are computed."""
     features = model.features
     lengths = lengths_of(reader.snapshot, features)
-    known: DescribedPictures | None = None
+    described: DescribedPictures | None = None
     if named.picture is not None:
-        known = stored(reader.snapshot, np.array([named.picture], np.int64), features, lengths)
-    if known is None or not known.have.all():
-        known = _computed(reader, features, lengths, named.file, s, compute)
-    lacking = [f for f, has in zip(features, known.have[0], strict=True) if not has]
+        described = stored(reader.snapshot, np.array([named.picture], np.int64), features, lengths)
+    if described is None or not described.have.all():
+        described = _computed(reader, features, lengths, named.file, s, compute)
+    lacking = [f for f, has in zip(features, described.have[0], strict=True) if not has]
     if lacking:
         name = Fingerprint.parse(lacking[0]).name
         raise CollectionError(
-            f"{shown(named.file)} has no {name!r}, which the model sees, and it cannot be "
-            "computed here. Run: sightline index"
+            f"{shown(named.file)} has no feature {name!r}, which the word model needs, and it "
+            "cannot be computed here. Run: sightline index"
         )
-    return dict(zip(features, known.views, strict=True))
+    return dict(zip(features, described.views, strict=True))
 
 
 def _computed(

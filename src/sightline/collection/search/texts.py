@@ -27,7 +27,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError
 from sightline.records import Tags
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
@@ -73,12 +73,12 @@ def describe_texts(
     """Rank texts for a picture; see `Collection.describe_texts`."""
     space = SharedSpace(reader)
     query_picture = find(reader, root, picture)
-    views = views_of(reader, space.learnt, query_picture, settings, compute)
-    point = space.learnt.served.points(views)[0]
+    views = views_of(reader, space.model, query_picture, settings, compute)
+    point = space.model.served.points(views)[0]
     if not point.any():
         raise CollectionError(
-            "The picture lies nowhere in the space that was learnt (its features are all zero, or "
-            "unlike any that were seen), so it puts texts in no order."
+            "The picture has no point in the shared space (its features are all zero, or unlike "
+            "those of every training picture), so no texts can be ranked for it. Name another one."
         )
     groups = _groups(reader, space, point, k)
     chances = space.likely(np.array([g.score for g in groups], np.float32)).tolist()
@@ -112,9 +112,9 @@ def _groups(reader: Reader, space: SharedSpace, point: Floats, k: int) -> list[_
         top = space.texts(point, depth, where)
         groups: dict[object, _Group] = {}
         for i, score in zip(top.ids.tolist(), top.scores.tolist(), strict=True):
-            if (known := texts.of(i)) is None:
+            if (key_and_text := texts.of(i)) is None:
                 continue
-            key, text = known
+            key, text = key_and_text
             group = groups.setdefault(key, _Group(text, score, i, set()))
             group.pictures.add(i)
             if i < group.first:
@@ -131,8 +131,8 @@ class _TextScorer:
 
     def __init__(self, reader: Reader, space: SharedSpace) -> None:
         self.reader = reader
-        self.spelled = dict(zip(space.learnt.terms.tolist(), space.spelled, strict=True))
-        self.known: dict[int, tuple[object, str] | None] = {}
+        self.spelled = dict(zip(space.model.terms.tolist(), space.spelled, strict=True))
+        self._read_before: dict[int, tuple[object, str] | None] = {}
 
     def of(self, picture: int) -> tuple[object, str] | None:
         """Return the key by which equal texts are grouped, and the text; None if it is gone.
@@ -140,9 +140,9 @@ class _TextScorer:
         The catalogue may be newer than the served version. If its words differ from those that were
         scored, the scored words are returned.
         """
-        if picture not in self.known:
-            self.known[picture] = self._read(picture)
-        return self.known[picture]
+        if picture not in self._read_before:
+            self._read_before[picture] = self._read(picture)
+        return self._read_before[picture]
 
     def _read(self, picture: int) -> tuple[object, str] | None:
         catalogue = self.reader.catalogue

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from sightline._typing import Floats, Ints
 from sightline.collection.models.word_model import PICTURES, TEXTS, WordModel, likely
 from sightline.collection.search.annotate import require_model
+from sightline.contracts import Json
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.vectors import l2_normalize
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import tokens
@@ -38,16 +39,24 @@ class Topic:
     high_pictures: tuple[int, ...] = ()
     low_pictures: tuple[int, ...] = ()
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the dimension as JSON."""
+        return {
+            "dimension": self.dimension, "high": list[Json](self.high),
+            "low": list[Json](self.low), "high_pictures": list[Json](self.high_pictures),
+            "low_pictures": list[Json](self.low_pictures),
+        }  # fmt: skip
+
 
 class SharedSpace:
     """The points of a collection's words, texts and pictures."""
 
     def __init__(self, reader: Reader) -> None:
-        self.reader, self.learnt = reader, require_model(reader)
-        check_shared_space(self.learnt)
-        self.words = self.learnt.served.word_points()
+        self.reader, self.model = reader, require_model(reader)
+        check_shared_space(self.model)
+        self.words = self.model.served.word_points()
         spelled = dict(reader.catalogue.terms())
-        self.spelled = [spelled.get(int(t), "?") for t in self.learnt.terms]
+        self.spelled = [spelled.get(int(t), "?") for t in self.model.terms]
 
     def __len__(self) -> int:
         return int(self.words.shape[1])
@@ -72,11 +81,11 @@ class SharedSpace:
 
     def near(self, word: str, n: int) -> list[tuple[str, float]]:
         """Return the words closest to one, with their cosines."""
-        at = int(np.searchsorted(self.learnt.terms, term_id(word)))
-        if at >= len(self.learnt.terms) or self.learnt.terms[at] != term_id(word):
-            like = near(word, self.spelled)
-            said = f" Near it in spelling: {', '.join(like)}." if like else ""
-            raise UsageError(f"The word {word!r} was not learnt.{said}")
+        at = int(np.searchsorted(self.model.terms, term_id(word)))
+        if at >= len(self.model.terms) or self.model.terms[at] != term_id(word):
+            near_words = near(word, self.spelled)
+            hint = f" Near it in spelling: {', '.join(near_words)}." if near_words else ""
+            raise UsageError(f"The word model has not learned {word!r}.{hint}")
         unit_vectors = l2_normalize(self.words)
         cosines = unit_vectors @ unit_vectors[at]
         order = np.argsort(-cosines, kind="stable")
@@ -91,23 +100,23 @@ class SharedSpace:
 
         counts = Counter(tokens(text))
         terms = np.array([term_id(word) for word in counts], np.int64)
-        known = self.learnt.knows(terms)
-        if not known.any():
+        is_learned = self.model.knows(terms)
+        if not is_learned.any():
             raise UsageError(
-                f"Of the {len(counts)} different words of the text none was learnt, so it puts "
-                "pictures in no order."
+                f"The word model has learned none of the {len(counts)} different words of the "
+                "text, so no pictures can be ranked for it. Use other words."
             )
-        at = np.searchsorted(self.learnt.terms, terms[known])
-        times = np.array(list(counts.values()), np.float64)[known]
-        row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.learnt.terms)))
-        missing = tuple(word for word, k in zip(counts, known, strict=True) if not k)
-        return self.learnt.served.text_points(row)[0], missing
+        at = np.searchsorted(self.model.terms, terms[is_learned])
+        times = np.array(list(counts.values()), np.float64)[is_learned]
+        row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.model.terms)))
+        missing = tuple(word for word, k in zip(counts, is_learned, strict=True) if not k)
+        return self.model.served.text_points(row)[0], missing
 
     def likely(self, scores: Floats) -> NDArray[np.float64]:
         """Return the probabilities that pictures and texts with these scores fit each other."""
-        if self.learnt.text_curve is None:
+        if self.model.text_curve is None:
             raise CollectionError(self._old())
-        return likely(scores, self.learnt.text_curve)
+        return likely(scores, self.model.text_curve)
 
     def pictures(self, point: Floats, k: int, where: Ints | None = None) -> Top:
         """Return the best pictures of a point, by inner product."""
@@ -121,23 +130,23 @@ class SharedSpace:
         """Return the pictures whose texts have a point: they contain a learned word."""
         ids = [np.zeros(0, np.int64)]
         for s in self.reader.snapshot.segments:
-            points = s.matrix(self.learnt.points_of(TEXTS))
+            points = s.matrix(self.model.points_of(TEXTS))
             if points is not None:
                 ids.append(s.ids[s.alive() & np.asarray(points).any(axis=1)])
         return np.sort(np.concatenate(ids))
 
     def _top(self, what: str, point: Floats, k: int, where: Ints | None) -> Top:
-        name, snapshot = self.learnt.points_of(what), self.reader.snapshot
-        scored = (s for s in snapshot.segments if s.scores and s.scores.model == self.learnt.name)
+        name, snapshot = self.model.points_of(what), self.reader.snapshot
+        scored = (s for s in snapshot.segments if s.scores and s.scores.model == self.model.name)
         if any(s.matrix(name) is None for s in scored):
             raise CollectionError(self._old())
         return snapshot.top(DenseQuery(name, point), k, where)
 
     def _old(self) -> str:
-        ranker = self.learnt.served.recipe.ranker.partition(":")[0]
+        ranker = self.model.served.recipe.ranker.partition(":")[0]
         return (
-            f"The model in use, {self.learnt.name}, was made before pictures and texts had points "
-            f"in the store. Run: sightline train --ranker {ranker}"
+            f"The model in use, {self.model.name}, was trained before pictures and texts had "
+            f"points in the store. Run: sightline train --ranker {ranker}"
         )
 
 

@@ -1,7 +1,7 @@
 """Search by the words that pictures carry, and by what a model predicts from them.
 
 Exact matches, pictures that carry every word of the query, come first. Predicted ones follow: the
-model ranks by the words it has learned (`learning.query`), their score is a probability, and those
+model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and those
 below the cut-off, chosen on validation pictures, are left out. Partial matches, pictures that carry
 some of the words, come last; without a model, or if it has learned none of the words, they are all
 that follows. Without the cut-off, predictions below it follow those above in one order, whatever
@@ -29,7 +29,7 @@ from sightline.collection.results import MatchKind, ResultPart, Results, Unknown
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.words.grammar import PictureTerm, Query, parse
 from sightline.words.tfidf import query_vector
 from sightline.words.vocabulary import near
@@ -43,14 +43,14 @@ class SearchOptions:
     """What counts as a hit.
 
     `untagged` keeps only pictures without any word; `cut` leaves out predicted hits below the
-    cut-off; `learnt` false leaves out all predicted hits. `among` are the only pictures that may
+    cut-off; `predicted` false leaves out all predicted hits. `among` are the only pictures that may
     appear. `skip` returns the part of the list from a rank on, and `count` has the list counted;
     see `Part`.
     """
 
     untagged: bool = False
     cut: bool = True
-    learnt: bool = True
+    predicted: bool = True
     among: tuple[int, ...] | None = None
     skip: int | None = None
     count: bool = False
@@ -133,8 +133,8 @@ class _Search:
     ) -> None:
         self.reader, self.root, self.query, self.k, self.where = reader, root, query, k, where
         self.options, self.snapshot = options, reader.snapshot
-        self.asked = ResolvedQuery.of(reader, query, options.learnt)
-        self.terms, self.learnt = self.asked.terms, self.asked.model
+        self.asked = ResolvedQuery.of(reader, query, options.predicted)
+        self.terms, self.model = self.asked.terms, self.asked.model
         # Probability of the last predicted hit: partial matches come after it.
         self.least = 1.0
         # Number of predicted pictures above the cut-off.
@@ -178,7 +178,7 @@ class _Search:
         ranked = sum(len(top.ids) for top, _ in tops)
         hits, missing = self._looked_up(_between(tops, skip, end))
         within = None
-        if count and self.learnt is not None:
+        if count and self.model is not None:
             within = self.above + (len(tops[0][0].ids) if tops else 0)
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
@@ -238,8 +238,8 @@ class _Search:
         left = k - len(first.ids)
         rest = _NOTHING
         predicted = _NOTHING
-        if left and self.learnt is not None:
-            predicted = self._found(self.learnt, left, allowed, full)
+        if left and self.model is not None:
+            predicted = self._found(self.model, left, allowed, full)
             left -= len(predicted.ids)
         if left:
             rest = self._with_some(left, allowed, np.concatenate([full, predicted.ids]))

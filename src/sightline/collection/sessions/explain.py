@@ -34,22 +34,22 @@ class JudgementShare:
         Its path; empty for a picture outside the collection.
     fits : bool
         Whether it was judged to fit.
-    adds : float
+    contribution : float
         Its contribution to the score.
-    alike : float
+    similarity : float
         The cosine similarity of the two pictures.
     """
 
     picture: int | None
     path: bytes
     fits: bool
-    adds: float
-    alike: float
+    contribution: float
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
 class SessionExplanation:
-    """The parts of a picture's score: `untouched`, `rest` and the shares in `because` add up to it.
+    """The parts of a picture's score: `untrained`, `rest` and the shares in `because` add up to it.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class SessionExplanation:
         Its path below the collection's folder.
     score : float
         The sum of all parts.
-    untouched : float
+    untrained : float
         The contribution of the untrained order.
     rest : float
         The contribution of unjudged pictures.
@@ -68,38 +68,43 @@ class SessionExplanation:
     judged : bool or None
         Whether the picture itself was judged to fit; None if it was not judged. A judged picture is
         ranked first or last, unless it is a suspected mislabel.
-    slip : bool
+    suspected_mislabel : bool
         Whether the picture's own judgement is a suspected mislabel.
     """
 
     picture: int
     path: bytes
     score: float
-    untouched: float
+    untrained: float
     rest: float
     because: tuple[JudgementShare, ...]
     judged: bool | None
-    slip: bool = False
+    suspected_mislabel: bool = False
 
     def lines(self) -> list[str]:
         """Return the explanation as text, one part per line."""
-        out = [f"{self.untouched:+.3f}  the ranking as it was"]
+        out = [f"{self.untrained:+.3f}  the untrained order"]
         for b in self.because[:_SHOWN]:
-            what = "like" if b.adds > 0 else "too like" if not b.fits else "unlike"
+            how = "similar to" if b.contribution > 0 else "dissimilar to"
+            if b.contribution <= 0 and not b.fits:
+                how = "too similar to"
             kind = "fits" if b.fits else "does not fit"
-            name = shown(b.path) if b.path else "the picture asked for"
-            out.append(f"{b.adds:+.3f}  {what} {name}, which {kind} (cosine {b.alike:.2f})")
+            name = shown(b.path) if b.path else "the query picture"
+            part = f"{how} {name}, which {kind} (cosine {b.similarity:.2f})"
+            out.append(f"{b.contribution:+.3f}  {part}")
         more = self.because[_SHOWN:]
         if more:
-            out.append(f"{sum(b.adds for b in more):+.3f}  {len(more)} other judged pictures")
+            out.append(
+                f"{sum(b.contribution for b in more):+.3f}  {len(more)} other judged pictures"
+            )
         if self.because:
-            out.append(f"{self.rest:+.3f}  unlike pictures nobody judged")
+            out.append(f"{self.rest:+.3f}  unjudged pictures")
         if self.judged is not None:
             kind, place = ("fits", "first") if self.judged else ("does not fit", "last")
-            then = f"so it stands {place}"
-            if self.slip:
+            then = f"so it is ranked {place}"
+            if self.suspected_mislabel:
                 then = "which contradicts the others; to insist, judge it again"
-            out.append(f"you said that it {kind}, {then}")
+            out.append(f"it was judged: {kind}, {then}")
         return out
 
 
@@ -125,8 +130,8 @@ def explain_picture(
         )
         for p, fits, c, a in zip(model.pictures, model.fits, counts, similarities, strict=True)
     ]
-    rest = part - sum(b.adds for b in shares)
-    return untrained, rest, tuple(sorted(shares, key=lambda b: -abs(b.adds)))
+    rest = part - sum(b.contribution for b in shares)
+    return untrained, rest, tuple(sorted(shares, key=lambda b: -abs(b.contribution)))
 
 
 def _counts(rows: Doubles, weights: Doubles) -> Doubles:

@@ -25,7 +25,7 @@ from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, FeatureRows, shown
 from sightline.registry import NO_VECTORS, session_preference
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize, l2_norms
@@ -79,8 +79,8 @@ class FeatureSpace:
     def scores(self, weights: Doubles) -> Doubles:
         """Return the dot product of weights with every unit vector."""
         query = DenseQuery(self.feature, weights.astype(np.float32))
-        _, found = self.snapshot.scores(query)
-        return np.asarray(found[self._order] * self._scale, np.float64)
+        _, products = self.snapshot.scores(query)
+        return np.asarray(products[self._order] * self._scale, np.float64)
 
     def best(self, weights: Doubles, n: int, allowed: Ints | None) -> tuple[Ints, Doubles] | None:
         """Return the n best pictures of the search engine, ids ascending; None without engine."""

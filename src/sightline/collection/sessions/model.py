@@ -40,7 +40,7 @@ from sightline.feedback.blend import Blend
 from sightline.feedback.scale import Scale
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.vectors import Fingerprint
 
 # Unjudged pictures, sampled once for all rounds, that represent the rest of the collection.
@@ -62,7 +62,7 @@ class SessionContext:
         The word model of that version.
     space : FeatureSpace or None
         The feature to learn with; None if pictures have none.
-    asked : ndarray of float32
+    query_rows : ndarray of float32
         Unit vectors of the pictures it began with; no rows if it began with words alone.
     ids : tuple of int
         Ids of those pictures that are in the collection.
@@ -80,7 +80,7 @@ class SessionContext:
     version: int
     model: str
     space: FeatureSpace | None
-    asked: Floats
+    query_rows: Floats
     ids: tuple[int, ...]
     background: Ints
     words: Ranked | None
@@ -90,21 +90,21 @@ class SessionContext:
     @property
     def query(self) -> Doubles | None:
         """The L2-normalised mean of the pictures it began with; None if it has words too."""
-        return unit_mean(self.asked) if self.words is None else None
+        return unit_mean(self.query_rows) if self.words is None else None
 
     @property
     def words_best(self) -> float:
         """The highest score by words."""
         return 0.0 if self.words is None else float(self.words.scores.max(initial=0.0))
 
-    def untouched(self, pictures: Ints) -> Doubles:
+    def untrained(self, pictures: Ints) -> Doubles:
         """Return the untrained scores of pictures; 0 for those that words do not rank."""
         if self.words is None:
             return np.zeros(len(pictures))
         return looked_up(self.words.ids, self.words.scores, pictures)
 
 
-def with_looks(words: Ranked, space: FeatureSpace, vectors: Floats) -> Ranked:
+def with_similarity(words: Ranked, space: FeatureSpace, vectors: Floats) -> Ranked:
     """Return a ranking of all pictures by words and by similarity to some pictures."""
     ids = np.union1d(space.ids, words.ids)
     appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
@@ -201,7 +201,7 @@ class SessionModel:
         """Return the contribution of the weights, given their products with rows."""
         return _within(products - self.centres[0], self.bounds[0] if judged else np.inf)
 
-    def untouched_part(self, scores: Doubles, judged: bool = False) -> Doubles:
+    def untrained_part(self, scores: Doubles, judged: bool = False) -> Doubles:
         """Return the contribution of the untrained order, given its scores."""
         added = self.factor * scores - self.centres[1]
         return _within(added, self.bounds[1] if judged else np.inf)
@@ -217,28 +217,29 @@ def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     if space is None:
         nothing = np.zeros((0, 0), np.float32)
         return SessionModel(None, 1.0, 1.0, None, None, (), nothing, np.zeros(0, bool), 0)
-    known = np.array(list(judged), np.int64)
-    usable = known[space.has(known)].tolist()
+    judged_ids = np.array(list(judged), np.int64)
+    usable = judged_ids[space.has(judged_ids)].tolist()
     row_of = dict(zip(usable, space.rows(usable), strict=True))
-    X, fits, pictures = _taught(context, judged, row_of)
+    X, fits, pictures = _training_rows(context, judged, row_of)
     background = _background(context, judged)
-    unjudged = _unjudged(context, known)
+    unjudged = _unjudged(context, judged_ids)
     ranked = _some(unjudged)
     both = np.union1d(background, ranked)
     rows = space.rows(both.tolist())
     blend = Blend()
     # For a query vector the blend computes the untrained scores itself.
     blend.start(
-        context.query, rows[np.searchsorted(both, background)], _words_give(context, background),
+        context.query, rows[np.searchsorted(both, background)],
+        _untrained_scores(context, background),
         ranked=rows[np.searchsorted(both, ranked)],
-        ranked_untouched=_words_give(context, unjudged),
+        ranked_untouched=_untrained_scores(context, unjudged),
     )  # fmt: skip
     training_ids = np.array([p or 0 for p in pictures], np.int64)
     insisted = [p is None or p in context.ids or p in record.insisted for p in pictures]
-    untrained = _words_give(context, training_ids)
-    if untrained is not None and len(context.asked):
+    untrained = _untrained_scores(context, training_ids)
+    if untrained is not None and len(context.query_rows):
         # A query picture gets the best score, even if it carries no word of the query.
-        untrained[: len(context.asked)] = context.words_best
+        untrained[: len(context.query_rows)] = context.words_best
     blend.partial_fit(X, np.where(fits, 1, -1), untrained, insisted)
     weights, factor = blend.parts_
     return SessionModel(
@@ -248,9 +249,9 @@ def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     )  # fmt: skip
 
 
-def _words_give(context: SessionContext, pictures: Ints) -> Doubles | None:
+def _untrained_scores(context: SessionContext, pictures: Ints) -> Doubles | None:
     """Return the untrained scores of pictures; None unless the session began with words."""
-    return None if context.words is None else context.untouched(pictures)
+    return None if context.words is None else context.untrained(pictures)
 
 
 def _unjudged(context: SessionContext, judged: Ints) -> Ints:
@@ -265,19 +266,22 @@ def _background(context: SessionContext, judged: dict[int, bool]) -> Ints:
     return np.setdiff1d(context.background, positive)
 
 
-def _taught(
+def _training_rows(
     context: SessionContext, judged: dict[int, bool], row_of: dict[int, Floats]
 ) -> tuple[Floats, NDArray[np.bool_], tuple[int | None, ...]]:
     """Return the training rows, whether each fits, and the picture of each."""
     usable = {p: fits for p, fits in judged.items() if p in row_of}
-    query_ids: list[int | None] = [*context.ids, *[None] * (len(context.asked) - len(context.ids))]
-    rows = np.vstack([context.asked, *(row_of[p] for p in usable)])
-    fits = np.array([True] * len(context.asked) + list(usable.values()), bool)
+    query_ids: list[int | None] = [
+        *context.ids,
+        *[None] * (len(context.query_rows) - len(context.ids)),
+    ]
+    rows = np.vstack([context.query_rows, *(row_of[p] for p in usable)])
+    fits = np.array([True] * len(context.query_rows) + list(usable.values()), bool)
     return rows, fits, (*query_ids, *usable)
 
 
 _NO_DESCRIPTOR = (
-    "No descriptor is on at least nine tenths of the pictures, so nothing can be learnt in the "
+    "No descriptor is on at least nine tenths of the pictures, so nothing can be learned in the "
     "session. Run: sightline index --features {}"
 )
 
@@ -317,7 +321,7 @@ def _name(a: QueryPicture) -> int | str:
     return a.picture if a.picture is not None else a.file.decode("utf-8", "surrogateescape")
 
 
-def stand(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str]]:
+def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str]]:
     """Return the context of a session in the served version, and remarks for its user."""
     snapshot = reader.snapshot
     common = {f for s in snapshot.segments for f in s.features}
@@ -336,9 +340,9 @@ def stand(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str
         for u in words.unknown:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
             remarks.append(f"No picture carries {u.word!r}.{near}")
-    query_rows, ids = _asked(start, space)
+    query_rows, ids = _query_rows(start, space)
     if words is not None and space is not None and len(query_rows):
-        words = with_looks(words, space, query_rows)
+        words = with_similarity(words, space, query_rows)
     background = ranked_ids = np.zeros(0, np.int64)
     if space is not None:
         background = drawn_background(space, ids, words)
@@ -349,7 +353,7 @@ def stand(reader: Reader, start: SessionStart) -> tuple[SessionContext, list[str
     ), remarks
 
 
-def _asked(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:
+def _query_rows(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:
     """Return the vectors of the pictures a session began with, and which are in the collection."""
     if not start.like:
         return np.zeros((0, space.length if space else 0), np.float32), ()

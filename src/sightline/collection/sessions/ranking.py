@@ -21,7 +21,7 @@ from sightline.collection.sessions.model import SessionContext, SessionModel, lo
 from sightline.feedback.blend import placed
 from sightline.records import Hit
 from sightline.store.engines.flat import Best
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 # Carriers of the words to average: enough for a stable mean vector.
 _CARRIERS = 200
@@ -58,10 +58,10 @@ def pin_judged(ids: Ints, scores: Doubles, judged: dict[int, bool], model: Sessi
     >>> ids[order].tolist()
     [9, 7, 4]
     """
-    known = np.array([p for p in judged if p not in model.suspected_mislabels], np.int64)
-    known = known[np.isin(known, ids)]
-    fits = np.array([judged[p] for p in known.tolist()], bool)
-    return placed(scores, np.searchsorted(ids, known), np.where(fits, 1, -1))
+    pinned = np.array([p for p in judged if p not in model.suspected_mislabels], np.int64)
+    pinned = pinned[np.isin(pinned, ids)]
+    fits = np.array([judged[p] for p in pinned.tolist()], bool)
+    return placed(scores, np.searchsorted(ids, pinned), np.where(fits, 1, -1))
 
 
 def parts_of(
@@ -80,10 +80,10 @@ def parts_of(
     elif context.words is not None and model.weights is None:
         before = looked_up(*_followed(context, context.words, model), pictures)
     else:
-        before = context.untouched(pictures)
+        before = context.untrained(pictures)
     if model.weights is not None:
         part[has] = model.part(rows.astype(np.float64) @ model.weights, judged)
-    return model.untouched_part(before, judged), part
+    return model.untrained_part(before, judged), part
 
 
 def _direction(query: Doubles, model: SessionModel) -> Doubles:
@@ -123,17 +123,17 @@ def _all_scores(context: SessionContext, model: SessionModel) -> tuple[Ints, Dou
         return np.zeros(0, np.int64), np.zeros(0)
     if model.weights is None or space is None:
         ids, values = _followed(context, words, model)
-        return ids, model.untouched_part(values)
+        return ids, model.untrained_part(values)
     ids = np.union1d(space.ids, words.ids)
     # A picture without the feature counts as an average one.
     values = looked_up(space.ids, model.part(space.scores(model.weights)), ids)
-    return ids, values + model.untouched_part(context.untouched(ids))
+    return ids, values + model.untrained_part(context.untrained(ids))
 
 
 def _followed(context: SessionContext, words: Ranked, model: SessionModel) -> tuple[Ints, Doubles]:
     """Return pictures ranked by words and those that follow, ids ascending, with scores."""
     space = context.space
-    target = None if space is None else _wanted(space, words, model)
+    target = None if space is None else _target(space, words, model)
     if space is None or target is None:
         return words.ids, words.scores
     new = ~np.isin(space.ids, words.ids)
@@ -145,7 +145,7 @@ def _followed(context: SessionContext, words: Ranked, model: SessionModel) -> tu
     return ids[order], np.concatenate([words.scores, least * share])[order]
 
 
-def _wanted(space: FeatureSpace, words: Ranked, model: SessionModel) -> Doubles | None:
+def _target(space: FeatureSpace, words: Ranked, model: SessionModel) -> Doubles | None:
     """Return the L2-normalised mean of the positive rows; None if there are none."""
     rows = model.rows[model.fits]
     if not len(rows):
@@ -164,16 +164,16 @@ class ScoredPictures:
 
     reader: Reader
     root: bytes
-    ground: SessionContext
-    learnt: SessionModel
+    context: SessionContext
+    model: SessionModel
     ids: Ints
-    found: Doubles
+    scores: Doubles
 
     def without(self, pictures: Ints) -> ScoredPictures:
         """Return a copy without some pictures."""
         keep = ~np.isin(self.ids, pictures)
-        ids, values = self.ids[keep], self.found[keep]
-        return ScoredPictures(self.reader, self.root, self.ground, self.learnt, ids, values)
+        ids, values = self.ids[keep], self.scores[keep]
+        return ScoredPictures(self.reader, self.root, self.context, self.model, ids, values)
 
     def best(self, order: Doubles, n: int) -> tuple[list[Hit], int]:
         """Return the n best hits whose files exist, and the number of missing files met."""
@@ -182,7 +182,7 @@ class ScoredPictures:
             best = Best(want)
             best.offer(self.ids, order.astype(np.float32))
             top = best.top()
-            hits = self.there(top.ids)
+            hits = self.existing_hits(top.ids)
             if len(hits) >= n or len(top.ids) < want:
                 return hits[:n], len(top.ids) - len(hits)
             want *= (
@@ -191,16 +191,16 @@ class ScoredPictures:
 
     def doubted(self, judged: dict[int, bool]) -> list[Hit]:
         """Return the suspected mislabels that may appear, in judging order."""
-        suspected = np.array([p for p in judged if p in self.learnt.suspected_mislabels], np.int64)
-        return self.there(suspected[np.isin(suspected, self.ids)])
+        suspected = np.array([p for p in judged if p in self.model.suspected_mislabels], np.int64)
+        return self.existing_hits(suspected[np.isin(suspected, self.ids)])
 
-    def there(self, chosen: Ints) -> list[Hit]:
+    def existing_hits(self, chosen: Ints) -> list[Hit]:
         """Return the hits among some pictures whose files exist."""
-        words, learned = self.ground.words, self.learnt.weights is not None
+        words, learned = self.context.words, self.model.weights is not None
         exact = frozenset(words.carried.tolist()) if words is not None else frozenset()
 
         def match(picture: int) -> MatchKind:
             return "exact" if picture in exact else "predicted" if learned else "partial"
 
-        scores = self.found[np.searchsorted(self.ids, chosen)].tolist()
+        scores = self.scores[np.searchsorted(self.ids, chosen)].tolist()
         return hits_of(self.reader, self.root, chosen.tolist(), scores, match, learned)[0]

@@ -37,14 +37,14 @@ from sightline.collection.sessions.model import (
     SessionModel,
     check_judgements,
     learn,
-    stand,
+    open_context,
 )
 from sightline.collection.sessions.ranking import ScoredPictures, pin_judged, scores
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.writer import Judging
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class SessionRanking(Results):
         The id of the session.
     round : int
         The last round whose judgements were used.
-    said : tuple of str
+    remarks : tuple of str
         Remarks for the user.
     share : float
         As of `Session`.
@@ -75,7 +75,7 @@ class SessionRanking(Results):
 
     session: str = ""
     round: int = 0
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     share: float = 1.0
     before: float | None = None
     after: float | None = None
@@ -99,13 +99,13 @@ class Session:
         session: str,
         start: SessionStart,
         root: bytes,
-        home: Home,
+        home: StoreFolder,
         resolve: Callable[[Sequence[str | bytes | int]], list[int]],
         save: Callable[[str, str], int],
     ) -> None:
         self.id, self.start = session, start
         self._root, self._home, self._resolve, self._save = root, home, resolve, save
-        self._ground: tuple[SessionContext, list[str]] | None = None
+        self._context: tuple[SessionContext, list[str]] | None = None
         self._last: tuple[tuple[object, ...], SessionModel] | None = None
         self._judging: Judging | None = None
         self._closing: weakref.finalize[[], Session] | None = None
@@ -113,8 +113,8 @@ class Session:
         self._open = self._record().round + 1
 
     def __repr__(self) -> str:
-        asked = self.start.query or list(self.start.like)
-        return f"Session({self.id!r}, {asked!r}, {len(self.judged)} judged)"
+        query = self.start.query or list(self.start.like)
+        return f"Session({self.id!r}, {query!r}, {len(self.judged)} judged)"
 
     # -- state
 
@@ -156,7 +156,7 @@ class Session:
 
         It is on disk when this returns. The first `mark` does the same.
         """
-        self._refuse_reverted(self._record())
+        self._check_not_reverted(self._record())
         self._append([self._begun()])
 
     def _begun(self) -> NewEvent:
@@ -190,7 +190,7 @@ class Session:
             served: dict[str, Json] = {
                 "model": reader.snapshot.model, "version": reader.snapshot.version,
             }  # fmt: skip
-        self._refuse_reverted(self._record())
+        self._check_not_reverted(self._record())
         body: dict[str, Json] = {
             "query": self.start.query, "like": list[Json](self.start.like), "source": SOURCE,
             "feature": self.start.feature, "round": self._open,
@@ -213,7 +213,7 @@ class Session:
         the same idempotency `key` does not undo another mark.
         """
         record = self._record()
-        self._refuse_reverted(record)
+        self._check_not_reverted(record)
         if key and (done := undone(self._home.events, self.id, key)) is not None:
             return done
         if not record.marks:
@@ -268,7 +268,7 @@ class Session:
 
     def _best(self, record: SessionRecord, k: int, hide_judged: bool) -> SessionRanking:
         with self._home.reader() as reader:
-            context, model, notes = self._learnt(reader, record)
+            context, model, notes = self._fitted(reader, record)
             # If too many files of the engine's pictures are missing, all pictures are scored.
             for some in (k, None) if reader.snapshot.engine is not None else (None,):
                 scored = scores(context, model, some, list(record.judged))
@@ -276,7 +276,7 @@ class Session:
                 doubted = every.doubted(record.judged)
                 if hide_judged:
                     every = every.without(np.array(list(record.judged), np.int64))
-                order = pin_judged(every.ids, every.found, record.judged, model)
+                order = pin_judged(every.ids, every.scores, record.judged, model)
                 hits, missing = every.best(order, k)
                 if len(hits) >= k:
                     break
@@ -288,13 +288,13 @@ class Session:
         """Return pictures to judge next: those the model is least sure of, and diverse."""
         k, record = whole_number(k, "picture"), self._record()
         with self._home.reader() as reader:
-            context, model, notes = self._learnt(reader, record)
+            context, model, notes = self._fitted(reader, record)
             scored = scores(context, model, None, list(record.judged))
             every = ScoredPictures(reader, self._root, context, model, *scored)
             doubted = every.doubted(record.judged)
-            chosen = active_learning.propose(context, every.ids, every.found, record.judged, k)
+            chosen = active_learning.propose(context, every.ids, every.scores, record.judged, k)
             # In the order chosen: the most informative first.
-            hits = every.there(chosen)
+            hits = every.existing_hits(chosen)
             served = reader.notice()
         self._open = record.round + 1
         missing = len(chosen) - len(hits)
@@ -306,17 +306,17 @@ class Session:
         (number,) = self._ids(plain_names([picture]))
         record = self._record()
         with self._home.reader() as reader:
-            context, model, _ = self._learnt(reader, record)
+            context, model, _ = self._fitted(reader, record)
             known = [p for p in (number, *model.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
-        untouched, rest, because = explain.explain_picture(
+        untrained, rest, because = explain.explain_picture(
             context, model, number, paths, number in record.judged
         )
-        score = untouched + rest + sum(b.adds for b in because)
+        score = untrained + rest + sum(b.contribution for b in because)
         judgement = record.judged.get(number)
-        slip = number in model.suspected_mislabels
+        mislabelled = number in model.suspected_mislabels
         return SessionExplanation(
-            number, paths.get(number, b""), score, untouched, rest, because, judgement, slip
+            number, paths.get(number, b""), score, untrained, rest, because, judgement, mislabelled
         )
 
     def save_as(self, word: str) -> int:
@@ -330,7 +330,7 @@ class Session:
     @property
     def awake(self) -> bool:
         """Whether the log is open or a model is in memory; both last until `close`."""
-        return self._judging is not None or self._ground is not None
+        return self._judging is not None or self._context is not None
 
     def close(self) -> None:
         """Close the log, so that the store is sealed, and drop the model.
@@ -339,7 +339,7 @@ class Session:
         """
         if self._closing is not None:
             self._closing()
-        self._judging = self._closing = self._ground = self._last = None
+        self._judging = self._closing = self._context = self._last = None
 
     def __enter__(self) -> Session:
         return self
@@ -370,27 +370,28 @@ class Session:
         with contextlib.closing(EventLog(self._home.events, write=False)) as log:
             return read_session(log, self.id) or SessionRecord(self.id, self.start)
 
-    def _refuse_reverted(self, record: SessionRecord) -> None:
+    def _check_not_reverted(self, record: SessionRecord) -> None:
         if record.reverted:
             raise UsageError(
-                f"The session {self.id} was reverted, so nothing it says counts. Begin a new one."
+                f"The session {self.id} was reverted, so its judgements do not count. "
+                "Begin a new one."
             )
 
     def _current(self) -> tuple[SessionContext, SessionModel]:
         with self._home.reader() as reader:
-            context, model, _ = self._learnt(reader, self._record())
+            context, model, _ = self._fitted(reader, self._record())
         return context, model
 
-    def _learnt(
+    def _fitted(
         self, reader: Reader, record: SessionRecord
     ) -> tuple[SessionContext, SessionModel, list[str]]:
         """Return the context, the model fitted to a record, and remarks."""
         if not os.path.isdir(self._root):
             raise CollectionError(f"The folder {shown(self._root)} is not there. Is it mounted?")
-        self._refuse_reverted(record)
-        if self._ground is None or self._ground[0].version != reader.snapshot.version:
-            self._ground = stand(reader, self.start)
-        context, notes = self._ground
+        self._check_not_reverted(record)
+        if self._context is None or self._context[0].version != reader.snapshot.version:
+            self._context = open_context(reader, self.start)
+        context, notes = self._context
         key = (context.version, *(m.name for m in record.marks))
         if self._last is None or self._last[0] != key:
             self._last = key, learn(context, record)
@@ -432,9 +433,9 @@ def remarks(
     notes = []
     judged = record.judged
     if context.space is not None and judged and model.weights is None:
-        fit = any(judged.values()) or bool(len(context.asked))
+        fit = any(judged.values()) or bool(len(context.query_rows))
         if fit and not all(judged.values()):
-            notes.append("What was learnt orders judged pictures no better; the ranking stays.")
+            notes.append("What was learned ranks the judged pictures no better; the ranking stays.")
         else:
             lacking = "do not fit" if fit else "fit"
             notes.append(f"The ranking stays until some pictures that {lacking} are judged too.")
@@ -442,7 +443,7 @@ def remarks(
         notes.append(_of_mislabels(model.suspected_mislabels, doubted, judged))
     if model.gone:
         n = model.gone
-        notes.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learnt from.")
+        notes.append(f"{n} judged picture{'s' * (n > 1)} can no longer be learned from.")
     if not has_hits:
         notes.append(_why_nothing(context, bool(judged)))
     return notes
@@ -457,7 +458,7 @@ def _of_mislabels(
     >>> _of_mislabels(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[:54]
     '3 judgements contradict the others, and nothing is lea'
     >>> _of_mislabels(frozenset([3, 4, 9]), hits, {3: True, 4: False, 9: True})[54:]
-    'rnt from them: a.jpg (fits), b.jpg (does not fit) and 1 more. To insist, judge them again.'
+    'rned from them: a.jpg (fits), b.jpg (does not fit) and 1 more. To insist, judge them again.'
     """
     n = len(suspected)
     s, it = ("", "it") if n == 1 else ("s", "them")
@@ -467,7 +468,7 @@ def _of_mislabels(
     more = f" and {n - len(names)} more" if names and n > len(names) else ""
     which = f": {', '.join(names)}{more}" if names else ""
     return (
-        f"{n} judgement{s} contradict{'s' * (n == 1)} the others, and nothing is learnt from "
+        f"{n} judgement{s} contradict{'s' * (n == 1)} the others, and nothing is learned from "
         f"{it}{which}. To insist, judge {it} again."
     )
 

@@ -15,12 +15,12 @@ from sightline.collection.sessions.log import SessionRecord, read_session
 from sightline.errors import UsageError
 from sightline.records import Tags
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging, Writer
 from sightline.words.tokens import labels
 
 
-def save(home: Home, session: str, word: str, wait: float) -> int:
+def save(home: StoreFolder, session: str, word: str, wait: float) -> int:
     """Add a word to the pictures that were judged to fit; return their number.
 
     If the session was saved as this word before, pictures that no longer fit lose it.
@@ -34,7 +34,7 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
     source = SESSION + session
     with Writer(home, "judge", wait) as writer:
         record = read_session(writer.log, session) or SessionRecord(session)
-        _refuse_reverted(record)
+        _check_not_reverted(record)
         here = writer.catalogue.facts(p for p, fits in record.judged.items() if fits)
         if not here:
             raise UsageError(
@@ -53,11 +53,11 @@ def save(home: Home, session: str, word: str, wait: float) -> int:
         record = read_session(writer.log, session) or record
         if record.reverted:
             _drop(writer, session)
-        _refuse_reverted(record)
+        _check_not_reverted(record)
     return len(here)
 
 
-def _refuse_reverted(record: SessionRecord) -> None:
+def _check_not_reverted(record: SessionRecord) -> None:
     if record.reverted:
         raise UsageError(
             f"The session {record.session} was reverted, so no word can be made of it. Begin a new "
@@ -65,7 +65,7 @@ def _refuse_reverted(record: SessionRecord) -> None:
         )
 
 
-def revert(home: Home, session: str, wait: float) -> bool:
+def revert(home: StoreFolder, session: str, wait: float) -> bool:
     """Undo all judgements of a session and its saved words; return whether there were any.
 
     Only words need the writer lock, so a session without saved words can be reverted while another
@@ -88,7 +88,7 @@ def revert(home: Home, session: str, wait: float) -> bool:
     return True
 
 
-def _read(home: Home, session: str) -> SessionRecord:
+def _read(home: StoreFolder, session: str) -> SessionRecord:
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
     if record is None:
@@ -96,7 +96,7 @@ def _read(home: Home, session: str) -> SessionRecord:
     return record
 
 
-def _left(home: Home, session: str) -> bool:
+def _left(home: StoreFolder, session: str) -> bool:
     """Return whether any picture still carries a word of the session."""
     with home.reader() as reader:
         return bool(reader.catalogue.with_source(SESSION + session))
@@ -110,7 +110,7 @@ def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
         publish_source(writer, source, pictures, lambda *_: (), session, *first)
 
 
-def revert_saved(home: Home, sessions: Sequence[str], wait: float) -> None:
+def revert_saved(home: StoreFolder, sessions: Sequence[str], wait: float) -> None:
     """Revert those of the given sessions that were saved as words."""
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         records = [read_session(log, s) for s in sessions]

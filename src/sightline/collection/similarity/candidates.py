@@ -25,12 +25,12 @@ from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import partly, stored
 from sightline.collection.similarity.model import CandidateSearch, SimilarityModel
 from sightline.collection.similarity.online import in_use
-from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, question
+from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, resolve_query
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ class SimilarResults(Results):
 
     Attributes
     ----------
-    said : str
+    remark : str
         A remark on the model if it is not trained; else empty.
     lacking : tuple of tuple of (str, int)
         Names of descriptors that query pictures lack, and the number of these pictures.
     partly : tuple of tuple of (str, int)
         Names of descriptors that pictures of the collection lack, and the number of these pictures.
         Such a descriptor contributes 0 to their scores.
-    learnt : bool
+    trained : bool
         Whether the similarity model was trained.
     compared : int
         Number of ranked pictures: all that pass the filters, or the candidates.
@@ -79,10 +79,10 @@ class SimilarResults(Results):
         it.
     """
 
-    said: str = ""
+    remark: str = ""
     lacking: tuple[tuple[str, int], ...] = ()
     partly: tuple[tuple[str, int], ...] = ()
-    learnt: bool = False
+    trained: bool = False
     compared: int = 0
     shares: tuple[tuple[Share, ...], ...] = ()
 
@@ -110,14 +110,16 @@ def similar(
         raise UsageError(f"At least 1 hit must be asked for. Got {k}.")
     if not os.path.isdir(root):
         raise CollectionError(f"The folder {shown(root)} is not there. Is its disk mounted?")
-    for_, against = ([find(reader, root, *p) for p in part] for part in (positive, negative))
-    if not for_:
-        raise UsageError("Name at least one picture to look for, besides those unwanted.")
-    both = {a.file for a in for_} & {a.file for a in against}
+    positives, negatives = ([find(reader, root, *p) for p in part] for part in (positive, negative))
+    if not positives:
+        raise UsageError("Name at least one positive picture, besides the negative ones.")
+    both = {a.file for a in positives} & {a.file for a in negatives}
     if both:
-        raise UsageError(f"{shown(min(both))} is both wanted and unwanted. Leave out one.")
-    model, notes = in_use(reader)
-    query = question(reader, model, for_, against, settings, compute)
+        raise UsageError(
+            f"{shown(min(both))} is both a positive and a negative picture. Leave out one."
+        )
+    model, remark = in_use(reader)
+    query = resolve_query(reader, model, positives, negatives, settings, compute)
     allowed = allowed_ids(reader, filters.where(root), filters.untagged)
     ids = candidates(reader.snapshot, model, query, allowed, exact)
     scores = scored(reader.snapshot, model, query, ids)
@@ -125,7 +127,7 @@ def similar(
     hits, missing = best_hits(reader, root, ids[order], scores[order], k, "similar", learned)
     shares = _shares(reader.snapshot, model, query, hits)
     return SimilarResults(
-        tuple(hits), (), reader.snapshot.version, missing, notes,
+        tuple(hits), (), reader.snapshot.version, missing, remark,
         tuple(query.lacking.items()), partly(reader.snapshot, model.descriptors),
         learned, len(ids), shares, served=reader.notice(), home=reader.home,
     )  # fmt: skip
@@ -207,10 +209,10 @@ def _shares(
     parts = np.zeros((len(ids), model.phi.n_components))
     parts[order] = combined(snapshot, model, query, ids[order]) * model.w
     shape = (len(ids), len(model.names), len(model.phi.kinds))
-    return tuple(_told(model, row) for row in parts.reshape(shape))
+    return tuple(_sorted_shares(model, row) for row in parts.reshape(shape))
 
 
-def _told(model: SimilarityModel, parts: Doubles) -> tuple[Share, ...]:
+def _sorted_shares(model: SimilarityModel, parts: Doubles) -> tuple[Share, ...]:
     shares = [
         Share(name, float(row.sum()), tuple(zip(model.phi.kinds, row.tolist(), strict=True)))
         for name, row in zip(model.names, parts, strict=True)

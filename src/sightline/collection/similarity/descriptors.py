@@ -90,8 +90,8 @@ def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str,
 
 def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...]:
     """Return the dimension of each descriptor; 0 for one that no picture has."""
-    found = {f: int(m.shape[1]) for s in snapshot.segments for f, m in s.features.items()}
-    return tuple(found.get(d, 0) for d in descriptors)
+    length_of = {f: int(m.shape[1]) for s in snapshot.segments for f, m in s.features.items()}
+    return tuple(length_of.get(d, 0) for d in descriptors)
 
 
 def stored(

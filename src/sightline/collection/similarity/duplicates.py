@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 
 from sightline._typing import Floats, Ints
 from sightline.collection.filters import allowed_ids
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import CollectionError, ParameterError
 from sightline.records import shown
 from sightline.store.catalogue import Facts, Where
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 # Of 150 photographs, all copies of half and of double size differ by less, and .99 of those
 # encoded at quality 20. Of 1,200 different ones, every closer pair was the same picture.
@@ -57,6 +57,18 @@ class Duplicate:
     width: int
     height: int
     n_bytes: int
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the picture as JSON; `path` lies below `root`.
+
+        `picture` is what `id` was called in earlier releases.
+        """
+        return {
+            "id": self.picture, "picture": self.picture,
+            "path": os.fsdecode(os.path.join(root, self.path)), "mark": self.mark,
+            "difference": self.difference, "width": self.width, "height": self.height,
+            "bytes": self.n_bytes,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,14 @@ class Duplicates:
         """The size of all but the best picture of each group."""
         return sum(d.n_bytes for g in self.groups for d in g[1:])
 
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the groups as JSON; paths lie below `root`."""
+        return {
+            "threshold": self.threshold, "version": self.version, "compared": self.compared,
+            "unseen": self.unseen, "spare_bytes": self.spare_bytes,
+            "groups": [[d.to_dict(root) for d in group] for group in self.groups],
+        }  # fmt: skip
+
 
 def find_duplicates(
     reader: Reader,
@@ -102,9 +122,9 @@ def find_duplicates(
     groups = [[(first, 0.0)] for first in copies]
     if threshold > 0:
         groups, unseen = _near_groups(reader, facts, list(copies), threshold, progress)
-    made = [_made(group, facts, copies) for group in groups]
-    found = sorted((g for g in made if len(g) > 1), key=lambda g: (-len(g), g[0].path))
-    return Duplicates(tuple(found), threshold, len(facts), unseen, reader.snapshot.version)
+    members = [_members(group, facts, copies) for group in groups]
+    duplicates = sorted((g for g in members if len(g) > 1), key=lambda g: (-len(g), g[0].path))
+    return Duplicates(tuple(duplicates), threshold, len(facts), unseen, reader.snapshot.version)
 
 
 def _pictures(
@@ -114,11 +134,11 @@ def _pictures(
     ids = set(reader.snapshot.ids().tolist())
     if allowed is not None:
         ids &= set(allowed.tolist())
-    known = [k for k in reader.catalogue.known() if k.picture in ids]
-    there = [k for k in known if os.path.lexists(os.path.join(root, k.path))]
-    facts = reader.catalogue.facts(k.picture for k in there)
+    known = (k for k in reader.catalogue.known() if k.picture in ids)
+    existing = [k for k in known if os.path.lexists(os.path.join(root, k.path))]
+    facts = reader.catalogue.facts(k.picture for k in existing)
     by_content: dict[str, list[int]] = {}
-    for k in sorted(there, key=lambda k: k.path):
+    for k in sorted(existing, key=lambda k: k.path):
         by_content.setdefault(k.sha or f"picture {k.picture}", []).append(k.picture)
     return facts, {same[0]: same for same in by_content.values()}
 
@@ -127,7 +147,7 @@ def _near_groups(
     reader: Reader, facts: dict[int, Facts], firsts: list[int], threshold: float, progress: Progress
 ) -> tuple[list[list[tuple[int, float]]], int]:
     """Return groups of near-duplicates, single ones too, and the number without signature."""
-    progress.start("look", len(firsts))
+    progress.start("read thumbnails", len(firsts))
 
     def thumbnails() -> Iterator[tuple[int, bytes]]:
         for picture in firsts:
@@ -136,8 +156,8 @@ def _near_groups(
 
     ids, cells, ratio = gathered(thumbnails(), len(firsts))
     progress.finish()
-    seen = set(ids.tolist())
-    groups = [[(p, 0.0)] for p in firsts if p not in seen]
+    with_signature = set(ids.tolist())
+    groups = [[(p, 0.0)] for p in firsts if p not in with_signature]
     unseen = len(groups)
     signatures, order = Signatures.of(cells, ratio)
     ids = ids[order]
@@ -177,9 +197,9 @@ def _connected(
     left[taken] = False
     at = 0
     while at < len(taken) < len(reach):
-        found, _ = signatures.near(taken[at], left, threshold)
-        taken = [*taken, *found.tolist()]
-        left[found] = False
+        near, _ = signatures.near(taken[at], left, threshold)
+        taken = [*taken, *near.tolist()]
+        left[near] = False
         at += 1
     return taken
 
@@ -188,7 +208,7 @@ def _rank(f: Facts) -> tuple[int, int, bytes]:
     return -f.width * f.height, -f.size, f.path
 
 
-def _made(
+def _members(
     group: list[tuple[int, float]], facts: dict[int, Facts], copies: dict[int, list[int]]
 ) -> tuple[Duplicate, ...]:
     best = group[0][0]
@@ -276,10 +296,10 @@ class Signatures:
     def differences(self, i: int, at: Ints) -> Floats:
         """Return the differences of the i-th signature to some others."""
         out = np.empty(len(at), np.float32)
-        mine = self.cells[i].astype(np.float32)
+        cells = self.cells[i].astype(np.float32)
         for start in range(0, len(at), 1024):
             part = at[start : start + 1024]
-            squares = np.square(self.cells[part].astype(np.float32) - mine)
+            squares = np.square(self.cells[part].astype(np.float32) - cells)
             tiles = squares.reshape(-1, CELLS // 2, 2, CELLS // 2, 2, 3).mean(axis=(2, 4, 5))
             worst = np.sqrt(tiles.reshape(len(part), -1).max(axis=1)) / 4
             contrast = np.maximum(np.maximum(self.contrast[part], self.contrast[i]), FLOOR)
@@ -321,8 +341,8 @@ def gathered(
     ratio = np.empty(n, np.float32)
     count = 0
     for picture, data in thumbnails:
-        found = cells_of(data)
-        if found is not None:
-            ids[count], (cells[count], ratio[count]) = picture, found
+        signature = cells_of(data)
+        if signature is not None:
+            ids[count], (cells[count], ratio[count]) = picture, signature
             count += 1
     return ids[:count], cells[:count], ratio[:count]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.models.versions import SIMILARITY, measured_text
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
     Framed,
@@ -29,7 +30,7 @@ from sightline.contracts import Json
 from sightline.errors import DataError, StoreDamaged
 from sightline.similarity.frames import PLAIN, Frame
 from sightline.similarity.pairs import Phi
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
@@ -175,7 +176,7 @@ def from_saved(saved: SavedModel) -> SimilarityModel:
         return SimilarityModel(prints, frames, phi, w, proof, shortlist, about, saved.name)
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
-            f"The model {saved.name} is not one this release understands ({e}). "
+            f"The model {saved.name} cannot be read by this release ({e}). "
             "Run: sightline train --similar"
         ) from e
 
@@ -206,7 +207,7 @@ def _shortlist(stored_shortlist: Any) -> CandidateSearch:
 
 
 def load_similarity_model(
-    home: Home, name: str, *, checked: bool = False
+    home: StoreFolder, name: str, *, checked: bool = False
 ) -> SimilarityModel | None:
     """Return the model of a name; None if there is none."""
     if not name:
@@ -214,20 +215,15 @@ def load_similarity_model(
     return from_saved((load_model if checked else open_model)(home.models, name))
 
 
-def describe_similarity_model(home: Home, name: str) -> str:
+def describe_similarity_model(home: StoreFolder, name: str) -> str:
     """Return one line on how similarity was learned and its figures on held-out queries."""
     model = load_similarity_model(home, name)
     if model is None:
         return ""
-    what = (
+    summary = (
         f"{len(model.names)} descriptors by {model.about['learner']} from {model.about['source']}"
     )
-    figures = model.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{what}, unproven"
-    value = f"mean AvgP {figures['candidate']:.3f} on held-out queries"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{what}, {value} (equal weights {figures['uniform']:.3f}){marks}"
+    return summary + measured_text(SIMILARITY, model.about, "queries", "equal weights")
 
 
 def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> SimilarityModel:

@@ -31,7 +31,7 @@ from sightline.errors import UsageError
 from sightline.records import SimilarityJudgement
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements
 from sightline.store.events import EventLog, NewEvent
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Judging
 
@@ -78,9 +78,9 @@ def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     model = load_similarity_model(reader.home, reader.snapshot.similar)
     remark = ""
     if model is None:
-        remark = "No similarity was learned yet; all descriptors count equally"
+        remark = "There is no similarity model yet; all descriptors count equally"
     elif not _usable(reader.snapshot, model):
-        remark = f"The descriptors that were learnt ({', '.join(model.names)}) are gone from the "
+        remark = f"The descriptors of the model ({', '.join(model.names)}) are gone from the "
         remark += "pictures; all that are there count equally"
         model = None
     if model is not None:
@@ -91,7 +91,7 @@ def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     rare = too_rare(reader.snapshot, untrained.descriptors)
     remark += f" ({', '.join(untrained.names)})"
     remark += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
-    remark += ". To learn: sightline train --similar"
+    remark += ". To train one: sightline train --similar"
     return with_judgements(reader, untrained)[0], remark
 
 
@@ -133,8 +133,8 @@ def triplets_of(
 
     Only pictures that still exist count, and the last judgement of each pair.
     """
-    there = set(live.tolist())
-    judgements = [j for j in judgements if j.query in there and j.picture in there]
+    present = set(live.tolist())
+    judgements = [j for j in judgements if j.query in present and j.picture in present]
     pool = seeded(live, POOL)
     q, p = (np.array([getattr(j, n) for j in judgements], np.int64) for n in ("query", "picture"))
     ids = np.unique(np.concatenate([q, p, pool]))
@@ -155,7 +155,7 @@ def triplets_of(
 
 
 def learn(
-    home: Home,
+    home: StoreFolder,
     query: int,
     positive: Sequence[int],
     negative: Sequence[int],
@@ -186,9 +186,11 @@ def check_judgement(query: int, positive: Sequence[int], negative: Sequence[int]
     both = sorted(set(positive) & set(negative))
     if both:
         raise UsageError(
-            f"Picture {both[0]} is judged both like and unlike picture {query}. Leave out one."
+            f"Picture {both[0]} is judged both similar to picture {query} and not. Leave out one."
         )
     if query in positive or query in negative:
         raise UsageError(f"Picture {query} cannot be judged against itself. Name other pictures.")
     if not positive and not negative:
-        raise UsageError("No picture is judged. Name some that are like the query, or are not.")
+        raise UsageError(
+            "No picture is judged. Name some that are similar to the query, or that are not."
+        )

@@ -18,7 +18,7 @@ from sightline.contracts import Compute
 from sightline.errors import CollectionError
 from sightline.records import shown
 from sightline.settings import Settings
-from sightline.store.home import Reader
+from sightline.store.folder import Reader
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
@@ -41,7 +41,7 @@ class PictureQuery:
     each descriptor that some of these pictures lack to the number of these.
     """
 
-    asked: tuple[QueryPicture, ...]
+    pictures: tuple[QueryPicture, ...]
     rows: DescribedPictures
     weights: NDArray[np.float64]
     lacking: dict[str, int]
@@ -49,7 +49,9 @@ class PictureQuery:
     @property
     def ids(self) -> NDArray[np.int64]:
         """The ids of the pictures that are in the collection."""
-        return np.array(sorted({a.picture for a in self.asked if a.picture is not None}), np.int64)
+        return np.array(
+            sorted({a.picture for a in self.pictures if a.picture is not None}), np.int64
+        )
 
 
 def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0) -> QueryPicture:
@@ -65,7 +67,7 @@ def find(reader: Reader, root: bytes, picture: PictureLike, weight: float = 1.0)
     return QueryPicture(ref.id if has_rows else None, ref.file, weight)
 
 
-def question(
+def resolve_query(
     reader: Reader,
     model: SimilarityModel,
     positive: Sequence[QueryPicture],
@@ -109,11 +111,11 @@ def _stored(reader: Reader, model: SimilarityModel, picture: int) -> DescribedPi
     return stored(reader.snapshot, ids, model.descriptors, model.lengths)
 
 
-def _filled(known: DescribedPictures, computed: DescribedPictures) -> DescribedPictures:
+def _filled(rows: DescribedPictures, computed: DescribedPictures) -> DescribedPictures:
     """Return the stored rows of a picture, with computed rows for the missing ones."""
-    parts = zip(known.views, computed.views, known.have[0].tolist(), strict=True)
+    parts = zip(rows.views, computed.views, rows.have[0].tolist(), strict=True)
     views = [k if has else m for k, m, has in parts]
-    return DescribedPictures(tuple(views), known.have | computed.have)
+    return DescribedPictures(tuple(views), rows.have | computed.have)
 
 
 def joined(parts: Sequence[DescribedPictures]) -> DescribedPictures:

@@ -132,13 +132,13 @@ def find_supervision(
                 return supervision
         names = ", ".join(g.source for g in have)
         of = f"It has: {names}." if have else "It has none of the others either."
-        raise UsageError(f"The collection has no {source} that tell pictures apart. {of}")
+        raise UsageError(f"The collection has no {source} that distinguish pictures. {of}")
     usable = [g for g in have if g.labels is not None or len(_queries(g)) >= FEWEST_JUDGED]
     large = [g for g in usable if g.labels is None or len(g) >= ENOUGH]
     if usable:
         return large[0] if large else max(usable, key=len)
     raise CollectionError(
-        "Nothing says which pictures belong together: none share a word that others lack, they do "
+        "Nothing shows which pictures belong together: none share a word that others lack, they do "
         "not lie in different folders, and under 30 were judged. Add words, or sort pictures "
         "into folders, then: sightline index"
     )

@@ -62,7 +62,7 @@ from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.similarity.frames import FRAMES, PLAIN, Frame
 from sightline.similarity.pairs import Phi
 from sightline.store.events import EventLog
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.snapshot import Snapshot
 
 PICTURES = 3_000
@@ -145,7 +145,7 @@ class SimilarReport:
 
 
 def train_similar(
-    home: Home, options: SimilarOptions, wait: float, progress: Progress
+    home: StoreFolder, options: SimilarOptions, wait: float, progress: Progress
 ) -> SimilarReport:
     """Learn from the supervision of the collection, and publish if the gate opens.
 

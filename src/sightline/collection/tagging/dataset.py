@@ -12,7 +12,7 @@ are, so the list is a file in the store that people edit, `tag-words.toml`:
     [merge]
     bicycle = ["bike", "bikes"]
 
-It changes what is learned and proposed, not what is searched for.
+It changes what is learned and suggested, not what is searched for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sightline._typing import Bools, Doubles, Ints
 from sightline.collection.models.dataset import carried_and_judged
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Judgement, SparseRows
-from sightline.regions.kept import CutPicture, unpacked
+from sightline.regions.cut_picture import CutPicture, unpacked
 from sightline.registry import NO_VECTORS
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
@@ -197,7 +197,7 @@ def _labels(ids: Ints, picture: Ints, term: Ints) -> tuple[Ints, Bools, int, int
     if not len(usable):
         raise CollectionError(
             f"Of {len(every)} words none is on at least {LEAST_PICTURES} pictures and missing from "
-            "others, so nothing can be learnt of where words lie. Give pictures more words."
+            "others, so the region model has nothing to learn. Give pictures more words."
         )
     chosen = usable[np.argsort(-counts[usable], kind="stable")][:MOST_WORDS]
     terms = every[np.sort(chosen)]
@@ -234,8 +234,8 @@ class WordList:
     def counts_as(self) -> dict[int, int | None]:
         """Return the term that each term of the list counts as; None for a dropped one.
 
-        >>> found = WordList(("2019",), (("bike", "bicycle"),)).counts_as()
-        >>> found[term_id("2019")] is None, found[term_id("bike")] == term_id("bicycle")
+        >>> counts_as = WordList(("2019",), (("bike", "bicycle"),)).counts_as()
+        >>> counts_as[term_id("2019")] is None, counts_as[term_id("bike")] == term_id("bicycle")
         (True, True)
         """
         merged: dict[int, int | None] = {term_id(a): term_id(b) for a, b in self.merge}
@@ -258,7 +258,7 @@ def load_list(folder: Path) -> WordList:
 def _checked(content: Mapping[str, object], path: Path) -> WordList:
     unknown = sorted(set(content) - {"drop", "merge"})
     if unknown:
-        raise UsageError(f"{path} says {unknown[0]!r}; only 'drop' and [merge] mean anything.")
+        raise UsageError(f"{path} has {unknown[0]!r}; only 'drop' and [merge] are known.")
     drop = [_word(w, path) for w in _words(content.get("drop", []), "drop", path)]
     merge: dict[str, str] = {}
     merges = content.get("merge", {})

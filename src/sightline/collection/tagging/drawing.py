@@ -40,7 +40,7 @@ class Labelled:
     """A word, the text of its legend, and its mask."""
 
     word: str
-    said: str
+    legend: str
     mask: Mask
 
 
@@ -117,7 +117,7 @@ def _edge(inside: Bools) -> Bools:
 
 def _with_legend(picture: Image.Image, words: Sequence[Labelled]) -> Image.Image:
     font = ImageFont.load_default(13)
-    texts = [f"{w.word}  {w.said}" for w in words]
+    texts = [f"{w.word}  {w.legend}" for w in words]
     wide = max([picture.width, *(int(font.getlength(t)) + 34 for t in texts)])
     height = picture.height + _MARGIN + _LINE * len(words)
     sheet = Image.new("RGB", (wide, height), "white")
@@ -154,8 +154,8 @@ def draw_regions(
 
 def labelled(h: LocalizedHit) -> list[Labelled]:
     """Return the words of a hit with their legends."""
-    said = [f"{w.likely:.0%} likely" + ", carried" * w.carried for w in h.words]
-    return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, said, strict=True)]
+    legends = [f"{w.likely:.0%} likely" + ", tagged" * w.carried for w in h.words]
+    return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, legends, strict=True)]
 
 
 def _name(number: int, path: bytes) -> str:

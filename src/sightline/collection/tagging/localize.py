@@ -7,7 +7,7 @@ carries and those predicted for it, since a region shows at most one thing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from sightline.collection.tagging.dataset import (
     table,
 )
 from sightline.collection.tagging.model import current_region_tagger
-from sightline.collection.tagging.suggest import where_it_lies
+from sightline.collection.tagging.suggest import mask_dict, region_of_word
+from sightline.contracts import Json
 from sightline.records import Hit
 from sightline.regions.outlines import Box, Mask
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
@@ -39,6 +40,13 @@ class WordRegion:
     box: Box
     mask: Mask
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the region as JSON."""
+        return {
+            "word": self.word, "likely": self.likely, "carried": self.carried,
+            "box": asdict(self.box), "mask": mask_dict(self.mask),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class LocalizedHit:
@@ -48,6 +56,11 @@ class LocalizedHit:
     words: tuple[WordRegion, ...]
     scene: int | None = None
     problem: str = ""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the regions as JSON, without the hit."""
+        words: list[Json] = [w.to_dict() for w in self.words]
+        return {"scene": self.scene, "words": words, "problem": self.problem}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class LocalizedHits:
     not_learned: tuple[NotLearned, ...] = ()
 
 
-def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
+def localize(home: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHits:
     """Return the regions of a query's words in each hit."""
     with home.reader() as reader:
         tagger = current_region_tagger(home, reader.snapshot.regions)
@@ -74,9 +87,9 @@ def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
         unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
         hit_ids = np.unique(np.array([h.picture for h in hits], np.int64))
         ids = kept_ids(reader.snapshot, tagger.feature, hit_ids)
-        anew = cut_otherwise(reader.snapshot, tagger.feature, hit_ids).tolist()
+        other_regions = cut_otherwise(reader.snapshot, tagger.feature, hit_ids).tolist()
         if not known_words or not len(ids):
-            none = (_nothing(h, ids.tolist(), anew, unknown) for h in hits)
+            none = (_nothing(h, ids.tolist(), other_regions, unknown) for h in hits)
             return LocalizedHits(query, tuple(none), unknown)
         region_cuts = list(cuts(reader.snapshot, tagger.feature, ids))
         inputs = Inputs.of(region_cuts)
@@ -90,13 +103,13 @@ def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
     localized = []
     for h in hits:
         if h.picture not in row_of:
-            localized.append(_nothing(h, [], anew, unknown))
+            localized.append(_nothing(h, [], other_regions, unknown))
             continue
         i = row_of[h.picture]
         words = tuple(
             WordRegion(
                 w, round(float(likely[i, j]), 4), bool(has[i, j]),
-                *where_it_lies(region_cuts[i], placed.regions[i], j),
+                *region_of_word(region_cuts[i], placed.regions[i], j),
             )
             for w, j in known_words
         )  # fmt: skip
@@ -105,11 +118,11 @@ def localize(home: Home, query: str, hits: Sequence[Hit]) -> LocalizedHits:
 
 
 def _nothing(
-    hit: Hit, kept: Sequence[int], anew: Sequence[int], unknown: Sequence[str]
+    hit: Hit, kept: Sequence[int], other_regions: Sequence[int], unknown: Sequence[str]
 ) -> LocalizedHit:
     problem = "it is not cut into regions yet; run: sightline index"
     if hit.picture in kept:
-        problem = f"nothing was learnt of {', '.join(unknown)}"
-    elif hit.picture in anew:
-        problem = "it was cut into regions anew since; run: sightline train --regions"
+        problem = f"the region model has not learned {', '.join(unknown)}"
+    elif hit.picture in other_regions:
+        problem = "it was cut into regions again since the training; run: sightline train --regions"
     return LocalizedHit(hit, (), problem=problem)

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Ints
+from sightline.collection.models.versions import REGIONS, measured_text
 from sightline.collection.tagging.dataset import Inputs, WordList
 from sightline.contracts import Json
 from sightline.errors import NoRegions, StoreDamaged
 from sightline.regions.model import RegionPrediction
 from sightline.regions.scored import ScoredRegionModel
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.models import load_model
 from sightline.words.calibration import calibrate
 
@@ -153,7 +154,7 @@ def _list(words: dict[str, Json]) -> WordList:
     return WordList(tuple(map(str, drop)), tuple(pairs))
 
 
-def load_region_tagger(home: Home, name: str) -> RegionTagger | None:
+def load_region_tagger(home: StoreFolder, name: str) -> RegionTagger | None:
     """Return the model of that name; None for the empty name."""
     if not name:
         return None
@@ -162,26 +163,20 @@ def load_region_tagger(home: Home, name: str) -> RegionTagger | None:
         return RegionTagger.from_saved(saved.about, saved.arrays)
     except (KeyError, TypeError, ValueError, IndexError) as e:
         raise StoreDamaged(
-            f"The model {name} is not what it says ({e}). Run: sightline train --regions"
+            f"The model {name} cannot be read by this release ({e}). Run: sightline train --regions"
         ) from e
 
 
-def current_region_tagger(home: Home, name: str) -> RegionTagger:
+def current_region_tagger(home: StoreFolder, name: str) -> RegionTagger:
     """Return the model in use; raise `NoRegions` if there is none."""
     tagger = load_region_tagger(home, name)
     if tagger is None:
-        raise NoRegions(
-            "Nothing has been learnt here of where words lie. Run: sightline train --regions"
-        )
+        raise NoRegions("There is no region model yet. Run: sightline train --regions")
     return tagger
 
 
-def describe_region_tagger(home: Home, name: str) -> str:
+def describe_region_tagger(home: StoreFolder, name: str) -> str:
     """Return one line on the model and its figures on held-out pictures."""
     tagger = current_region_tagger(home, name)
     summary = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"
-    figures = tagger.about.get("figures")
-    if not isinstance(figures, dict) or figures.get("candidate") is None:
-        return f"{summary}, unproven"
-    marks = "".join(f", {m}" for m in ("unproven", "forced") if figures.get(m))
-    return f"{summary}, F {figures['candidate']:.3f} on held-out pictures{marks}"
+    return summary + measured_text(REGIONS, tagger.about, "pictures")

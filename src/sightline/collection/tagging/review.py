@@ -27,7 +27,7 @@ from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import ONE_BY_ONE, EventLog, NewEvent
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging, Writer
 from sightline.words.grammar import Term, parse
 
@@ -43,27 +43,27 @@ class _Answer:
 
 
 class Review:
-    """A queue of suggestions with answers; created by `Collection.review`.
+    """A queue of suggestions with answers; created by `Collection.tagging.review`.
 
     Attributes
     ----------
     id : str
         The session of the answers in the log.
-    found : Suggestions
+    queue : Suggestions
         The suggestions, with remarks.
     """
 
     def __init__(
         self,
-        home: Home,
-        found: Suggestions,
+        home: StoreFolder,
+        queue: Suggestions,
         model: str,
         wait: float,
         session: str = "",
-        carry: bool = True,
+        apply: bool = True,
     ) -> None:
-        self.id, self.found = session or secrets.token_hex(5), found
-        self._carry = carry
+        self.id, self.queue = session or secrets.token_hex(5), queue
+        self._apply = apply
         self._home, self._model, self._wait = home, model, wait
         self._judging: Judging | None = None
         self._answers: list[_Answer] = []
@@ -71,7 +71,7 @@ class Review:
     @property
     def suggestions(self) -> Sequence[Suggestion]:
         """The suggestions, most confident first."""
-        return self.found.suggestions
+        return self.queue.suggestions
 
     @property
     def answered(self) -> int:
@@ -96,7 +96,7 @@ class Review:
     def undo(self) -> Suggestion:
         """Undo the last answer, and return its suggestion."""
         if not self._answers:
-            raise UsageError("Nothing was answered in this review, so nothing can be taken back.")
+            raise UsageError("Nothing was answered in this review, so nothing can be undone.")
         last = self._answers[-1]
         key = f"mark-undone:{self.id}:{last.mark}"
         self._append(NewEvent("mark-undone", None, {"mark": last.mark}, self.id, key))
@@ -111,13 +111,13 @@ class Review:
     def close(self) -> int:
         """End the review: write accepted words; return the number of changed pictures.
 
-        Answers count whether or not this is called. With `carry` false, the words are written by
-        the next review or by `Collection.carry_accepted`.
+        Answers count whether or not this is called. With `apply` false, the words are written by
+        the next review or by `Collection.tagging.apply_accepted`.
         """
         if self._judging is not None:
             self._judging.close()
             self._judging = None
-        return apply_accepted(self._home, self._wait) if self._carry else 0
+        return apply_accepted(self._home, self._wait) if self._apply else 0
 
     def __enter__(self) -> Review:
         return self
@@ -148,7 +148,7 @@ def accepted(log: EventLog) -> Accepted:
     return by_session
 
 
-def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
+def undo_answer(home: StoreFolder, session: str, picture: int, word: str) -> bool:
     """Undo a review's answer on one word of one picture; return whether there was one."""
     with contextlib.closing(EventLog(home.events, write=False)) as log:
         record = read_session(log, session)
@@ -165,18 +165,18 @@ def undo_answer(home: Home, session: str, picture: int, word: str) -> bool:
     return True
 
 
-def apply_accepted(home: Home, wait: float) -> int:
+def apply_accepted(home: StoreFolder, wait: float) -> int:
     """Write the words that reviews accepted; return the number of changed pictures."""
     return settle(home, wait) if pending(home) else 0
 
 
-def pending(home: Home) -> bool:
+def pending(home: StoreFolder) -> bool:
     """Return whether accepted words are still to be written, or undone ones to be removed."""
     with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
         return bool(_changes(accepted(log), reader.catalogue))
 
 
-def settle(home: Home, wait: float) -> int:
+def settle(home: StoreFolder, wait: float) -> int:
     """Make pictures carry exactly the accepted words; return the number of changed ones."""
     count = 0
     with Writer(home, "tag --review", wait) as writer:

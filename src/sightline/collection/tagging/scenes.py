@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from sightline.collection.tagging.dataset import (
     table,
 )
 from sightline.collection.tagging.model import RegionTagger, current_region_tagger
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.regions.model import RegionPrediction
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 
 _BLOCK = 256
 
@@ -52,6 +52,11 @@ class Scene:
     words: tuple[SceneWord, ...]
     pictures: tuple[int, ...]
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scene as JSON."""
+        words: list[Json] = [asdict(w) for w in self.words]
+        return {"scene": self.number, "words": words, "pictures": list[Json](self.pictures)}
+
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
@@ -71,15 +76,24 @@ class Scenes:
     def __iter__(self) -> Iterator[Scene]:
         return iter(self.scenes)
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scenes as JSON."""
+        return {
+            "version": self.version, "without_regions": self.without_regions,
+            "cut_otherwise": self.cut_otherwise, "scenes": [s.to_dict() for s in self.scenes],
+        }  # fmt: skip
 
-def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progress) -> Scenes:
+
+def find_scenes(
+    home: StoreFolder, pictures: Ints | None, n_words: int, progress: Progress
+) -> Scenes:
     """Return the scenes of pictures, all by default, with at most `n_words` words each."""
     with home.reader() as reader:
         tagger = current_region_tagger(home, reader.snapshot.regions)
         picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
         names = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
-        predicted, fits = _said(reader, tagger, ids, progress)
+        predicted, fits = _predicted(reader, tagger, ids, progress)
         carried_words = table(ids, tagger.terms, *cleaned(*carried(reader.snapshot), _list(tagger)))
         carried_words |= predicted.tags
         usual = carried_words.mean(axis=0) if len(ids) else np.zeros(len(names))
@@ -105,7 +119,7 @@ def find_scenes(home: Home, pictures: Ints | None, n_words: int, progress: Progr
         return Scenes(tuple(scenes), len(picture_ids) - len(ids), version, len(next_best))
 
 
-def _said(
+def _predicted(
     reader: Reader, tagger: RegionTagger, ids: Ints, progress: Progress
 ) -> tuple[RegionPrediction, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return predicted tags and scenes of pictures, and the score of each scene."""

@@ -9,8 +9,9 @@ left to propose is where model and owner disagree. Judged pairs are neither prop
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -31,12 +32,12 @@ from sightline.collection.tagging.thresholds import (
     thresholds,
     wilson_lower,
 )
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.records import Judgement, ProposedWord
-from sightline.regions.kept import CutPicture
+from sightline.regions.cut_picture import CutPicture
 from sightline.regions.outlines import Box, Mask
 from sightline.store.events import EventLog
-from sightline.store.home import Home, Reader
+from sightline.store.folder import Reader, StoreFolder
 
 _BLOCK = 256
 
@@ -73,6 +74,19 @@ class Suggestion:
     scene: int
     box: Box
     mask: Mask
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the suggestion as JSON; `path` lies below `root`.
+
+        `picture` is what `id` was called in earlier releases.
+        """
+        return {
+            "id": self.picture, "picture": self.picture,
+            "path": os.fsdecode(os.path.join(root, self.path)),
+            "kind": "add" if self.add else "remove", "word": self.word,
+            "confidence": self.confidence, "scene": self.scene, "box": asdict(self.box),
+            "mask": mask_dict(self.mask),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,15 @@ class Suggestions:
     def __len__(self) -> int:
         return len(self.suggestions)
 
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the suggestions as JSON; paths lie below `root`."""
+        return {
+            "version": self.version, "precision": self.precision, "pictures": self.pictures,
+            "without_regions": self.without_regions, "cut_otherwise": self.cut_otherwise,
+            "judged": self.judged, "suggestions": [s.to_dict(root) for s in self.suggestions],
+            "abstained": [asdict(a) for a in self.abstained],
+        }  # fmt: skip
+
     def proposed(self) -> dict[int, list[ProposedWord]]:
         """Return the words to add, by picture, as `Collection.export` takes them."""
         by_picture: dict[int, list[ProposedWord]] = {}
@@ -132,8 +155,13 @@ class Suggestions:
         return by_picture
 
 
+def mask_dict(mask: Mask) -> dict[str, Json]:
+    """Return a mask as JSON: uncompressed COCO RLE."""
+    return {"size": [mask.height, mask.width], "counts": list[Json](mask.counts)}
+
+
 def suggest(
-    home: Home,
+    home: StoreFolder,
     pictures: Ints | None,
     precision: float,
     removals: bool,
@@ -144,48 +172,49 @@ def suggest(
         tagger = current_region_tagger(home, reader.snapshot.regions)
         judged_pairs = judged(tagger, log.judgements())
         picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
-        look = _Look(reader, tagger, precision, removals)
+        suggester = _Suggester(reader, tagger, precision, removals)
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
-        progress.start("look for words", len(ids))
+        progress.start("suggest", len(ids))
         suggestions: list[Suggestion] = []
         for begin in range(0, len(ids), _BLOCK):
             part = ids[begin : begin + _BLOCK]
-            suggestions += look.at(part, judged_pairs)
+            suggestions += suggester.suggest(part, judged_pairs)
             progress.advance(len(part))
         progress.finish()
-        names = look.names
-        abstained = _abstained(look.sure, names, least_pictures(precision))
+        names = suggester.names
+        abstained = _abstained(suggester.sure, names, least_pictures(precision))
         return Suggestions(
             tuple(sorted(suggestions, key=lambda s: (-s.confidence, s.path, s.word))), abstained,
-            precision, len(ids), len(picture_ids) - len(ids), look.judged, reader.snapshot.version,
+            precision, len(ids), len(picture_ids) - len(ids), suggester.judged,
+            reader.snapshot.version,
             len(cut_otherwise(reader.snapshot, tagger.feature, picture_ids)),
-            _promises(look.sure, names),
+            _promises(suggester.sure, names),
         )  # fmt: skip
 
 
 def judged(model: RegionTagger, judgements: Iterable[Judgement]) -> set[tuple[int, int]]:
     """Return the judged pairs of picture and word, by id and column."""
-    said = term_verdicts(judgements, model.words.counts_as())
+    verdicts = term_verdicts(judgements, model.words.counts_as())
     place = {int(t): i for i, t in enumerate(model.terms)}
-    return {(picture, place[term]) for picture, term in said if term in place}
+    return {(picture, place[term]) for picture, term in verdicts if term in place}
 
 
-class _Look:
-    """One pass over pictures."""
+class _Suggester:
+    """Suggests words for pictures, a block at a time."""
 
     def __init__(
-        self, reader: Reader, placer: RegionTagger, precision: float, removals: bool
+        self, reader: Reader, tagger: RegionTagger, precision: float, removals: bool
     ) -> None:
-        self.reader, self.placer, self.removals = reader, placer, removals
-        known = placer.margins.astype(np.float64)
-        self.sure: Thresholds = thresholds(known, placer.carried, precision)
-        self.names: Sequence[str] = spelled(placer.terms, reader.catalogue.terms(), placer.words)
-        self.pairs = cleaned(*carried(reader.snapshot), placer.words.counts_as())
+        self.reader, self.tagger, self.removals = reader, tagger, removals
+        margins = tagger.margins.astype(np.float64)
+        self.sure: Thresholds = thresholds(margins, tagger.carried, precision)
+        self.names: Sequence[str] = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
+        self.pairs = cleaned(*carried(reader.snapshot), tagger.words.counts_as())
         self.judged = 0
 
-    def at(self, ids: Ints, judged: set[tuple[int, int]]) -> list[Suggestion]:
+    def suggest(self, ids: Ints, judged: set[tuple[int, int]]) -> list[Suggestion]:
         """Return the suggestions for some pictures."""
-        p = self.placer
+        p = self.tagger
         region_cuts = list(cuts(self.reader.snapshot, p.feature, ids))
         inputs = Inputs.of(region_cuts)
         has = table(ids, p.terms, *self.pairs)
@@ -204,7 +233,7 @@ class _Look:
             picture_facts = facts.get(int(ids[n]))
             for j in np.flatnonzero(add[n] | drop[n]).tolist() if picture_facts else ():
                 assert picture_facts is not None
-                box, mask = where_it_lies(region_cuts[n], placed.regions[i], j)
+                box, mask = region_of_word(region_cuts[n], placed.regions[i], j)
                 sure = float(likely[i, j] if add[n, j] else 1 - likely[i, j])
                 suggestions.append(
                     Suggestion(
@@ -225,7 +254,7 @@ class _Look:
         return add, drop
 
 
-def where_it_lies(cut: CutPicture, owner: Ints, word: int) -> tuple[Box, Mask]:
+def region_of_word(cut: CutPicture, owner: Ints, word: int) -> tuple[Box, Mask]:
     """Return box and mask of a word; the whole picture if it has no region."""
     inside = (owner == word)[cut.labels]
     if not inside.any():
@@ -246,6 +275,6 @@ def _abstained(sure: Thresholds, names: Sequence[str], least: int) -> tuple[Abst
     abstained = []
     for j in np.flatnonzero(~np.isfinite(sure.give)).tolist():
         few = f"fewer than {least} pictures carry it"
-        why = few if sure.carriers[j] < least else "it cannot be told surely enough"
+        why = few if sure.carriers[j] < least else "it cannot be predicted surely enough"
         abstained.append(Abstained(names[j], int(sure.carriers[j]), why))
     return tuple(sorted(abstained, key=lambda a: (-a.pictures, a.word)))

@@ -68,8 +68,8 @@ def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds
     """Choose the thresholds of all words by cross-validated margins, (pictures, words).
 
     >>> margins = np.linspace(-1, 1, 200)[:, None]
-    >>> found = thresholds(margins, margins > 0.2, 0.9)
-    >>> float(found.give[0].round(1)), int(found.given[0]), int(found.right[0])
+    >>> chosen = thresholds(margins, margins > 0.2, 0.9)
+    >>> float(chosen.give[0].round(1)), int(chosen.given[0]), int(chosen.right[0])
     (0.2, 81, 80)
     """
     if not 0.5 <= precision < 1:

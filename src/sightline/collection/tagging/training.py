@@ -45,7 +45,7 @@ from sightline.measures.splits import FOLDS, HELD_OUT, fold_of
 from sightline.regions.examples import fitting
 from sightline.regions.scored import ScoredRegionModel
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 
 PRECISION = 0.9
 _MOST_SCENES, _PICTURES_OF_A_SCENE = 20, 15
@@ -110,7 +110,7 @@ class RegionReport:
 
 
 def train_regions(
-    home: Home,
+    home: StoreFolder,
     options: RegionOptions,
     wait: float,
     progress: Progress,
@@ -165,7 +165,7 @@ class _RegionTraining:
         if len(dataset) < FOLDS:
             raise CollectionError(
                 f"Only {len(dataset)} pictures with words are cut into regions, and {FOLDS} are "
-                "needed to learn where words lie. Give words to more pictures."
+                "needed to train the region model. Give words to more pictures."
             )
 
     def learn(self, words: WordList) -> RegionTagger:
@@ -177,7 +177,7 @@ class _RegionTraining:
             part, rest = np.flatnonzero(self.fold == k), np.flatnonzero(self.fold != k)
             if len(part) and len(rest):
                 folds[k] = TrainingFold(rest, part)
-        self.progress.start("learn where words lie", len(folds))
+        self.progress.start("train regions", len(folds))
         margins, is_known = np.zeros(g.labels.shape, np.float32), np.ones(g.labels.shape, np.bool_)
         models: dict[int, ScoredRegionModel] = {}
         fits = fitted(g.inputs, g.labels, list(folds.values()), self.scenes, self.compute)
@@ -282,7 +282,7 @@ def fitted(
             yield _fit(inputs, labels, c, scenes)
         return
     held = (compute.hold({"labels": labels, **_inputs_arrays(inputs)}),)
-    parts = (Part({"scenes": scenes}, {"learnt": c.train, "asked": c.test}, held) for c in folds)
+    parts = (Part({"scenes": scenes}, {"train": c.train, "test": c.test}, held) for c in folds)
     for done in compute.map(fit_regions, parts):
         arrays = {n: np.asarray(a) for n, a in done.arrays.items()}
         margins = arrays.pop("margins")
@@ -293,7 +293,7 @@ def fit_regions(
     args: dict[str, Json], arrays: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Json], Arrays]:
     """Fit one model."""
-    fold = TrainingFold(arrays["learnt"], arrays["asked"])
+    fold = TrainingFold(arrays["train"], arrays["test"])
     fitted_fold = _fit(_inputs_of(arrays), arrays["labels"], fold, int(str(args["scenes"])))
     return {}, {**fitted_fold.model.to_arrays(), "margins": fitted_fold.margins}
 

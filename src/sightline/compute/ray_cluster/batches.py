@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from sightline.compute.describing import DESCRIBE_TASK
+from sightline.compute.features import DESCRIBE_TASK
 from sightline.compute.tasks import attempt
 from sightline.contracts import Done, Failed, Job, Json
 from sightline.pictures import transfer

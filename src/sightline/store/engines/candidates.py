@@ -17,7 +17,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery, SparseQuery, Top, WordQuery
 from sightline.store.engines import flat, word_rows
-from sightline.store.engines.views import EngineTable, Measure, Published, weights_of
+from sightline.store.engines.tables import EngineTable, Measure, Published, weights_of
 
 # Below this share of the rows a filter is selective: the rows it leaves are scanned one by one.
 SELECTIVE = 0.1
@@ -96,9 +96,9 @@ def measure_of(query: DenseQuery | SparseQuery | WordQuery) -> Measure | None:
     return "words" if isinstance(query, WordQuery) else None
 
 
-def selective(view: EngineTable, where: Ints | None) -> bool:
+def selective(table: EngineTable, where: Ints | None) -> bool:
     """Return whether a filter leaves so few rows that scanning just those is best."""
-    return where is not None and len(where) < SELECTIVE * view.rows
+    return where is not None and len(where) < SELECTIVE * table.rows
 
 
 def dense_top(
@@ -187,10 +187,10 @@ def engine_query(
     if by is None or isinstance(query, SparseQuery):
         return None
     feature = query.feature if isinstance(query, DenseQuery) else p.model
-    view = p.view(feature, by)
-    if not view.length or not view.rows:
+    table = p.table(feature, by)
+    if not table.length or not table.rows:
         return None
-    weights = weights_of(p, view, query)
-    if weights is None or weights.shape != (view.length,) or not np.isfinite(weights).all():
+    weights = weights_of(p, table, query)
+    if weights is None or weights.shape != (table.length,) or not np.isfinite(weights).all():
         return None
-    return view, weights
+    return table, weights

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sightline._typing import Ints
 from sightline.records import DenseQuery, Top, WordQuery
 from sightline.store.engines import flat, word_rows
-from sightline.store.engines.views import EngineTable, Published, part_files
+from sightline.store.engines.tables import EngineTable, Published, part_files
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Segment
 
@@ -40,15 +40,15 @@ class LoadedParts:
     parts: tuple[str, ...]
 
 
-def held_of(p: Published, view: EngineTable) -> LoadedParts:
+def held_of(p: Published, table: EngineTable) -> LoadedParts:
     """Return what an engine would hold if a table were loaded now."""
     pairs = zip(p.segments, p.listed, strict=True)
-    return LoadedParts(p.version, tuple(line for s, x in pairs if (line := _line(s, x, view))))
+    return LoadedParts(p.version, tuple(line for s, x in pairs if (line := _line(s, x, table))))
 
 
-def _line(s: OpenSegment, listed: Segment, view: EngineTable) -> str:
+def _line(s: OpenSegment, listed: Segment, table: EngineTable) -> str:
     """Return the line of a segment's part of a table; empty if it has none."""
-    files = part_files(s, listed, view)
+    files = part_files(s, listed, table)
     dead = "" if listed.dead is None else listed.dead.name
     return f"{_digest(*files)} {_digest(dead)} {listed.dead_rows}" if files else ""
 
@@ -58,7 +58,7 @@ def _digest(*names: str) -> str:
 
 
 def split(
-    p: Published, view: EngineTable, held: LoadedParts, name: str
+    p: Published, table: EngineTable, held: LoadedParts, name: str
 ) -> tuple[Published, Published]:
     """Split a table's segments into those whose parts an engine holds, and the rest.
 
@@ -69,17 +69,17 @@ def split(
     name : str
         Identifies the holder among all that hold the same table; the answer is cached under it.
     """
-    if (cached := p.splits.get((view.name, name))) is not None:
+    if (cached := p.splits.get((table.name, name))) is not None:
         return cached
     lines = {line.split()[0]: line for line in held.parts}
     covered: list[tuple[OpenSegment, Segment]] = []
     rest: list[tuple[OpenSegment, Segment]] = []
     for s, x in zip(p.segments, p.listed, strict=True):
-        if line := _line(s, x, view):
+        if line := _line(s, x, table):
             is_held = _has_all(lines.get(line.split()[0], ""), line, held.version >= p.returned)
             (covered if is_held else rest).append((s, x))
     both = _only(p, covered), _only(p, rest)
-    p.splits[view.name, name] = both
+    p.splits[table.name, name] = both
     return both
 
 
@@ -96,9 +96,9 @@ def _only(p: Published, pairs: list[tuple[OpenSegment, Segment]]) -> Published:
     return Published(p.version, p.model, [s for s, _ in pairs], [x for _, x in pairs], p.returned)
 
 
-def outdated(view: EngineTable, rest: Published) -> bool:
+def outdated(table: EngineTable, rest: Published) -> bool:
     """Return whether so many rows came later that scanning all of them is better."""
-    return sum(s.live for s in rest.listed) > OUTDATED * view.rows
+    return sum(s.live for s in rest.listed) > OUTDATED * table.rows
 
 
 def with_scanned(

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sightline._typing import Floats, Ints
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import MissingExtra, StoreDamaged, StoreIOError
 from sightline.store.durable import (
     adopt_file,
@@ -37,15 +37,15 @@ from sightline.store.durable import (
 from sightline.store.engines import probing
 from sightline.store.engines.coverage import LoadedParts, held_of
 from sightline.store.engines.milvus_check import EngineState
-from sightline.store.engines.views import (
+from sightline.store.engines.tables import (
     MEASURES,
     EngineTable,
     Measure,
     Published,
     blocks,
+    engine_tables,
     ids_of,
     rows_at,
-    views_of,
 )
 from sightline.store.versions import FileEntry
 
@@ -75,7 +75,7 @@ class Built:
 
     Attributes
     ----------
-    view : EngineTable
+    table : EngineTable
         The table.
     state : str
         "new", or "kept" if its rows had not changed.
@@ -83,9 +83,17 @@ class Built:
         How its lists are searched.
     """
 
-    view: EngineTable
+    table: EngineTable
     state: str
     probes: probing.Probes
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the table as JSON."""
+        t = self.table
+        return {
+            "feature": t.feature, "by": t.by, "rows": t.rows, "state": self.state,
+            **asdict(self.probes),
+        }  # fmt: skip
 
 
 def client() -> Any:
@@ -126,51 +134,51 @@ def build(
     dry_run: bool = False,
 ) -> list[Built]:
     """Build the lists of large tables where missing or outdated; remove those of other tables."""
-    large = [v for v in views_of(p, measures) if v.by != "words" and v.rows >= least_rows]
+    large = [v for v in engine_tables(p, measures) if v.by != "words" and v.rows >= least_rows]
     if dry_run:
         return [_current(folder, p, v) or _planned(v) for v in large]
     client()
     make_folder(folder)
     built = []
-    for view in large:
-        current = _current(folder, p, view)
-        built.append(current or _build_lists(folder, p, view, progress))
+    for table in large:
+        current = _current(folder, p, table)
+        built.append(current or _build_lists(folder, p, table, progress))
     remove_except(folder, {v.name for v in large})
     return built
 
 
-def _planned(view: EngineTable) -> Built:
-    return Built(view, "new", probing.Probes(probing.lists_for(view.rows, _FACTOR)))
+def _planned(table: EngineTable) -> Built:
+    return Built(table, "new", probing.Probes(probing.lists_for(table.rows, _FACTOR)))
 
 
-def _current(folder: Path, p: Published, view: EngineTable) -> Built | None:
+def _current(folder: Path, p: Published, table: EngineTable) -> Built | None:
     """Return a table's lists if they are complete and up to date, else None."""
     try:
-        old = read_lists(folder, view.name)
+        old = read_lists(folder, table.name)
     except StoreDamaged:
         return None
-    if old is None or sorted(old.held.parts) != sorted(held_of(p, view).parts):
+    if old is None or sorted(old.held.parts) != sorted(held_of(p, table).parts):
         return None
     if problem(folder, old) is not None:
         return None
-    return Built(view, "kept", old.probes)
+    return Built(table, "kept", old.probes)
 
 
-def _build_lists(folder: Path, p: Published, view: EngineTable, progress: Progress) -> Built:
+def _build_lists(folder: Path, p: Published, table: EngineTable, progress: Progress) -> Built:
     faiss = client()
-    lists = probing.lists_for(view.rows, _FACTOR)
-    ids = ids_of(p, view)
+    lists = probing.lists_for(table.rows, _FACTOR)
+    ids = ids_of(p, table)
     training = np.random.default_rng(3).choice(
         len(ids), min(len(ids), _TRAINING_ROWS * lists), False
     )
     lists = min(lists, max(1, len(training) // 4))
-    metric = faiss.METRIC_L2 if view.by == "distance" else faiss.METRIC_INNER_PRODUCT
-    flat = faiss.IndexFlat(view.length, metric)
-    index = faiss.IndexIVFFlat(flat, view.length, lists, metric)
+    metric = faiss.METRIC_L2 if table.by == "distance" else faiss.METRIC_INNER_PRODUCT
+    flat = faiss.IndexFlat(table.length, metric)
+    index = faiss.IndexIVFFlat(flat, table.length, lists, metric)
     index.cp.niter, index.cp.min_points_per_centroid, index.cp.seed = _ITERATIONS, 1, 1
-    progress.start(f"lists of {view.feature}", view.rows)
-    index.train(rows_at(p, view, ids[np.sort(training)]))
-    for part, rows in blocks(p, view, _STEP):
+    progress.start(f"lists of {table.feature}", table.rows)
+    index.train(rows_at(p, table, ids[np.sort(training)]))
+    for part, rows in blocks(p, table, _STEP):
         index.add_with_ids(rows, part)
         progress.advance(len(part))
     progress.finish()
@@ -180,16 +188,16 @@ def _build_lists(folder: Path, p: Published, view: EngineTable, progress: Progre
         nearest: Ints = index.search(w[None], probing.K, params=how)[1][0]
         return nearest
 
-    probes = probing.choose_probes(probing.sample(p, view), lists, probe)
+    probes = probing.choose_probes(probing.sample(p, table), lists, probe)
     aside = folder / f"lists-.faiss.{os.getpid()}.part"
     _write(index, aside)
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
     lists_built = FaissLists(
-        view.feature, view.by, view.length, view.rows, held_of(p, view), probes,
+        table.feature, table.by, table.length, table.rows, held_of(p, table), probes,
         FileEntry.of(written),
     )  # fmt: skip
-    write_file(folder, f"{view.name}.json", [json.dumps(asdict(lists_built)).encode()])
-    return Built(view, "new", probes)
+    write_file(folder, f"{table.name}.json", [json.dumps(asdict(lists_built)).encode()])
+    return Built(table, "new", probes)
 
 
 def _write(index: Any, aside: Path) -> None:
@@ -290,15 +298,15 @@ def remove_larger(folder: Path, p: Published) -> None:
             lists = read_lists(folder, path.stem)
         except StoreDamaged:
             continue
-        view = None if lists is None else p.view(lists.feature, lists.by)
-        if view and lists and set(lists.held.parts) <= set(held_of(p, view).parts):
+        table = None if lists is None else p.table(lists.feature, lists.by)
+        if table and lists and set(lists.held.parts) <= set(held_of(p, table).parts):
             keep.append(path.stem)
     remove_except(folder, keep)
 
 
 def faiss_state(folder: Path, p: Published, least_rows: int) -> EngineState:
     """Return whether every large table has its lists."""
-    large = [v for v in views_of(p) if v.by != "words" and v.rows >= least_rows]
+    large = [v for v in engine_tables(p) if v.by != "words" and v.rows >= least_rows]
     if not large:
         return EngineState(
             "faiss", True, f"no table has {least_rows} rows, so all rows are scanned"

@@ -20,7 +20,7 @@ from sightline.store.engines import candidates, coverage, faiss_files, word_rows
 from sightline.store.engines.candidates import Named, Notices
 from sightline.store.engines.faiss_files import FaissLists
 from sightline.store.engines.probing import LISTED_ROWS
-from sightline.store.engines.views import EngineTable, Published
+from sightline.store.engines.tables import EngineTable, Published
 
 # More hits than a person looks at are requested only where a filter leaves few rows.
 _MOST_HITS = 100_000
@@ -53,40 +53,40 @@ class FaissEngine(Notices):
         )
         if table_and_weights is None or k < 1 or not isinstance(query, DenseQuery):
             return None
-        view, weights = table_and_weights
-        if candidates.selective(view, where):
+        table, weights = table_and_weights
+        if candidates.selective(table, where):
             return None
         try:
-            opened = self._lists(view)
+            opened = self._lists(table)
         except StoreDamaged as e:
             self.note(f"{e} All rows were scanned.")
             return None
         if opened is None:
-            if view.rows >= self._listed_rows:
+            if table.rows >= self._listed_rows:
                 self.note(
-                    f"There are no lists of {view.feature} by {view.by}, so all rows were scanned. "
-                    "Run: sightline export faiss"
+                    f"There are no lists of {table.feature} by {table.by}, so all rows were "
+                    "scanned. Run: sightline export faiss"
                 )
             return None
         lists, index = opened
-        indexed, rest = coverage.split(p, view, lists.held, lists.file.name)
-        if coverage.outdated(view, rest):
+        indexed, rest = coverage.split(p, table, lists.held, lists.file.name)
+        if coverage.outdated(table, rest):
             self.note(
-                f"The lists of {view.feature} are of an older version, so all rows were scanned. "
+                f"The lists of {table.feature} are of an older version, so all rows were scanned. "
                 "Run: sightline export faiss"
             )
             return None
-        ask = self._ask_lists(index, lists, view, weights, where)
+        ask = self._ask_lists(index, lists, table, weights, where)
         top = candidates.dense_top(indexed, query, k, where, ask, _MOST_HITS)
         if top is None:
-            self.note(f"Too many hits of {view.feature} were requested, so all rows were scanned.")
+            self.note(f"Too many hits of {table.feature} were requested, so all rows were scanned.")
         return None if top is None else coverage.with_scanned(rest, query, k, where, None, top)
 
     def _ask_lists(
-        self, index: Any, lists: FaissLists, view: EngineTable, weights: Floats, where: Ints | None
+        self, index: Any, lists: FaissLists, table: EngineTable, weights: Floats, where: Ints | None
     ) -> candidates.Ask:
         faiss = faiss_files.client()
-        probes = lists.probes.for_share(None if where is None else len(where) / view.rows)
+        probes = lists.probes.for_share(None if where is None else len(where) / table.rows)
 
         def search(n: int, probes: int) -> tuple[Ints, Floats]:
             self.n_requests += 1
@@ -101,36 +101,36 @@ class FaissEngine(Notices):
             if len(ids) < n:
                 # The lists searched were too short; all of them together have all rows.
                 ids, scores = search(n, lists.probes.lists)
-            if view.by == "distance":
+            if table.by == "distance":
                 scores = np.float32(weights @ weights) - scores
             return Named(ids, -np.inf if n == index.ntotal else float(scores[-1]))
 
         return ask
 
-    def _lists(self, view: EngineTable) -> tuple[FaissLists, Any] | None:
+    def _lists(self, table: EngineTable) -> tuple[FaissLists, Any] | None:
         """Return the description and the index of a table's lists; None if it has none."""
-        lists = faiss_files.read_lists(self._folder, view.name)
+        lists = faiss_files.read_lists(self._folder, table.name)
         if lists is None:
             return None
         with self._lock:
-            opened = self._open.get(view.name)
+            opened = self._open.get(table.name)
             if opened is not None and opened[0] == lists:
                 return opened
             fault = faiss_files.problem(self._folder, lists)
             if fault is None:
-                fault = _mismatch(lists, view)
+                fault = _mismatch(lists, table)
             if fault is not None:
                 raise StoreDamaged(
                     f"The file {lists.file.name} {fault}. Run: sightline export faiss"
                 )
-            self._open[view.name] = lists, _read(self._folder / lists.file.name)
-            return self._open[view.name]
+            self._open[table.name] = lists, _read(self._folder / lists.file.name)
+            return self._open[table.name]
 
 
-def _mismatch(lists: FaissLists, view: EngineTable) -> str | None:
-    if lists.length == view.length:
+def _mismatch(lists: FaissLists, table: EngineTable) -> str | None:
+    if lists.length == table.length:
         return None
-    return f"holds rows of {lists.length} numbers, not of {view.length}"
+    return f"holds rows of {lists.length} numbers, not of {table.length}"
 
 
 def _read(path: Path) -> Any:

@@ -12,14 +12,14 @@ from sightline.errors import EngineError
 from sightline.store.engines.coverage import split
 from sightline.store.engines.milvus_engine import find_table
 from sightline.store.engines.milvus_tables import LONGEST, Tables
-from sightline.store.engines.views import (
+from sightline.store.engines.tables import (
     MEASURES,
     EngineTable,
     Measure,
     Published,
+    engine_tables,
     ids_of,
     rows_at,
-    views_of,
 )
 from sightline.store.identity import identity
 
@@ -50,22 +50,22 @@ def milvus_state(
     uri: str, folder: Path, p: Published, measures: Sequence[Measure] = MEASURES
 ) -> EngineState:
     """Return whether Milvus has every table of a version, complete."""
-    views = _loadable(p, measures)
+    loadable = _loadable(p, measures)
     try:
         tables = Tables(uri)
     except EngineError as e:
         return EngineState(uri, False, f"degraded: {e} Searches use the local rows.")
     try:
         rows, newer = 0, 0
-        for view in views:
-            served = find_table(tables, identity(folder), p, view)
-            rest = split(p, view, served.held, served.table)[1]
+        for table in loadable:
+            served = find_table(tables, identity(folder), p, table)
+            rest = split(p, table, served.held, served.name)[1]
             rows, newer = rows + served.rows, newer + sum(s.live for s in rest.listed)
     except EngineError as e:
         return EngineState(uri, False, f"degraded: {e} Searches use the local rows.")
     finally:
         tables.close()
-    message = f"serves version {p.version}: {len(views)} tables, {rows} rows"
+    message = f"serves version {p.version}: {len(loadable)} tables, {rows} rows"
     if newer:
         message += f"; {newer} rows came later and are scanned locally"
     return EngineState(uri, True, message)
@@ -81,11 +81,11 @@ def compare(
         return [str(e)]
     problems = []
     try:
-        for view in _loadable(p, measures):
+        for table in _loadable(p, measures):
             try:
-                served = find_table(tables, identity(folder), p, view)
-                held = split(p, view, served.held, served.table)[0]
-                problems += _differing(tables, served.table, held, view)
+                served = find_table(tables, identity(folder), p, table)
+                held = split(p, table, served.held, served.name)[0]
+                problems += _differing(tables, served.name, held, table)
             except EngineError as e:
                 problems.append(str(e))
     finally:
@@ -94,23 +94,23 @@ def compare(
 
 
 def _loadable(p: Published, measures: Sequence[Measure] = MEASURES) -> list[EngineTable]:
-    return [v for v in views_of(p, measures) if v.rows and v.length <= LONGEST]
+    return [v for v in engine_tables(p, measures) if v.rows and v.length <= LONGEST]
 
 
-def _differing(tables: Tables, table: str, p: Published, view: EngineTable) -> list[str]:
+def _differing(tables: Tables, name: str, p: Published, table: EngineTable) -> list[str]:
     """Compare the first row, the last row and a random sample."""
-    ids = ids_of(p, view)
+    ids = ids_of(p, table)
     rng = np.random.default_rng()
     sample = rng.choice(ids, min(SAMPLED, len(ids)), replace=False)
     sample = np.unique(np.concatenate([ids[:1], ids[-1:], sample]))
-    ids_there, rows = tables.rows(table, sample.tolist())
+    ids_there, rows = tables.rows(name, sample.tolist())
     if not np.array_equal(ids_there, sample):
         lost = np.setdiff1d(sample, ids_there)
-        return [f"The table {table} lacks picture {int(lost[0])}, and {len(lost) - 1} others of "
+        return [f"The table {name} lacks picture {int(lost[0])}, and {len(lost) - 1} others of "
                 f"the {len(sample)} sampled. Run: sightline export milvus"]  # fmt: skip
-    expected = rows_at(p, view, sample)
+    expected = rows_at(p, table, sample)
     differing = np.flatnonzero((np.abs(rows - expected) > _TOLERANCE).any(axis=1))
     if not len(differing):
         return []
-    return [f"The table {table} has other rows than the store for {len(differing)} of "
+    return [f"The table {name} has other rows than the store for {len(differing)} of "
             f"{len(sample)} pictures, such as {int(sample[differing[0]])}."]  # fmt: skip

@@ -28,7 +28,13 @@ from sightline.store.engines.milvus_tables import (
     outdated_error,
 )
 from sightline.store.engines.probing import Probes
-from sightline.store.engines.views import MEASURES, EngineTable, Measure, Published, existing_rows
+from sightline.store.engines.tables import (
+    MEASURES,
+    EngineTable,
+    Measure,
+    Published,
+    existing_rows,
+)
 
 RETRY = 1.0
 _CHECKED_HITS = 3
@@ -42,7 +48,7 @@ class Served:
 
     Attributes
     ----------
-    table : str
+    name : str
         Its name in Milvus.
     probes : Probes
         How many lists it has, and how many of them a query searches.
@@ -54,7 +60,7 @@ class Served:
         Whether it has all rows of the version and no others.
     """
 
-    table: str
+    name: str
     probes: Probes
     rows: int
     held: coverage.LoadedParts
@@ -110,13 +116,13 @@ class MilvusEngine(Notices):
         table_and_weights = candidates.engine_query(p, query)
         if table_and_weights is None:
             return None
-        view, weights = table_and_weights
-        if not self._holds(p, view) or candidates.selective(view, where):
+        table, weights = table_and_weights
+        if not self._holds(p, table) or candidates.selective(table, where):
             return None
         try:
-            tables, served = self._table(p, view)
-            indexed, rest = coverage.split(p, view, served.held, served.table)
-            ask = self._ask_table(indexed, view, weights, tables, served, where)
+            tables, served = self._table(p, table)
+            indexed, rest = coverage.split(p, table, served.held, served.name)
+            ask = self._ask_table(indexed, table, weights, tables, served, where)
             if isinstance(query, WordQuery):
                 top = candidates.word_top(indexed, query, k, where, without, ask, MOST_HITS)
             else:
@@ -130,57 +136,57 @@ class MilvusEngine(Notices):
             self.note(f"{e}{_LOCAL}")
         return None
 
-    def _holds(self, p: Published, view: EngineTable) -> bool:
+    def _holds(self, p: Published, table: EngineTable) -> bool:
         """Return whether a table is one of those that are loaded."""
-        of_feature = any(view.feature in s.features for s in p.segments)
-        return view.by in self._measures if of_feature else view.by in ("product", "words")
+        of_feature = any(table.feature in s.features for s in p.segments)
+        return table.by in self._measures if of_feature else table.by in ("product", "words")
 
     def _ask_table(
         self,
         p: Published,
-        view: EngineTable,
+        table: EngineTable,
         weights: Floats,
         tables: Tables,
         served: Served,
         where: Ints | None,
     ) -> candidates.Ask:
         lists = served.probes.lists
-        probes = served.probes.for_share(None if where is None else len(where) / view.rows)
+        probes = served.probes.for_share(None if where is None else len(where) / table.rows)
 
         def ask(n: int) -> Named:
             n = min(n, MOST_HITS, served.rows)
-            ids, scores = self._search(tables, served.table, view, weights, n, probes)
+            ids, scores = self._search(tables, served.name, table, weights, n, probes)
             if len(ids) < n and probes < lists:
                 # The lists searched were too short; all of them together have all rows.
-                ids, scores = self._search(tables, served.table, view, weights, n, lists)
-            _check_scores(p, view, weights, ids[:_CHECKED_HITS], scores[:_CHECKED_HITS], served)
+                ids, scores = self._search(tables, served.name, table, weights, n, lists)
+            _check_scores(p, table, weights, ids[:_CHECKED_HITS], scores[:_CHECKED_HITS], served)
             if len(ids) < n:
-                self._forget(view)
+                self._forget(table)
                 raise EngineError(
-                    f"The table {served.table} returned {len(ids)} hits where {n} were requested."
+                    f"The table {served.name} returned {len(ids)} hits where {n} were requested."
                 )
             return Named(ids, -np.inf if n == served.rows else float(scores[-1]))
 
         return ask
 
     def _search(
-        self, tables: Tables, table: str, view: EngineTable, weights: Floats, n: int, probes: int
+        self, tables: Tables, name: str, table: EngineTable, weights: Floats, n: int, probes: int
     ) -> tuple[Ints, Floats]:
         try:
             self.n_requests += 1
-            return tables.search(table, view.by, weights, n, probes)
+            return tables.search(name, table.by, weights, n, probes)
         except EngineAway as e:
             self._on_connection_lost(tables, e)
             raise
         except EngineError:
-            self._forget(view)
+            self._forget(table)
             raise
 
     # -- finding tables
 
-    def _table(self, p: Published, view: EngineTable) -> tuple[Tables, Served]:
-        """Return the connection and the table of a view, which was found complete."""
-        key = view.name, view.digest
+    def _table(self, p: Published, table: EngineTable) -> tuple[Tables, Served]:
+        """Return the connection and a table that was found complete."""
+        key = table.name, table.digest
         # Tables that serve need no lock, so a search for another table does not delay them.
         connection, served = self._tables, self._served.get(key)
         if connection is not None and served is not None:
@@ -193,10 +199,10 @@ class MilvusEngine(Notices):
             if self._tables is not None and key in self._served:
                 return self._tables, self._served[key]
             self._check_retry("")
-            self._check_retry(view.name)
+            self._check_retry(table.name)
             try:
                 tables = self._tables = self._tables or Tables(self.name)
-                self._served[key] = served = find_table(tables, self._store(), p, view)
+                self._served[key] = served = find_table(tables, self._store(), p, table)
                 self._away = None
                 return tables, served
             except EngineAway as e:
@@ -204,7 +210,7 @@ class MilvusEngine(Notices):
                 raise
             except EngineError as e:
                 self._away = None
-                self._failures[view.name] = self._clock() + RETRY, e
+                self._failures[table.name] = self._clock() + RETRY, e
                 raise
         finally:
             self._lock.release()
@@ -230,59 +236,59 @@ class MilvusEngine(Notices):
         self._tables = None
         self._served.clear()
 
-    def _forget(self, view: EngineTable) -> None:
+    def _forget(self, table: EngineTable) -> None:
         with self._lock:
-            self._served.pop((view.name, view.digest), None)
+            self._served.pop((table.name, table.digest), None)
 
 
-def find_table(tables: Tables, store: str, p: Published, view: EngineTable) -> Served:
-    """Return the table of a view; it must hold most rows of the version."""
+def find_table(tables: Tables, store: str, p: Published, table: EngineTable) -> Served:
+    """Return a table as Milvus serves it; it must hold most rows of the version."""
     uri = tables.uri
     remedy = f"Run: sightline export milvus --uri {uri}"
     if not store:
         raise EngineError(f"Nothing of this store was ever loaded into Milvus. {remedy}")
-    alias = alias_of(store, view)
-    table = tables.aliased(alias)
-    if table is None:
+    alias = alias_of(store, table)
+    name = tables.aliased(alias)
+    if name is None:
         raise EngineError(f"Milvus at {uri} has no table {alias}. {remedy}")
-    description = tables.label(table)
+    description = tables.label(name)
     if description is None:
-        raise EngineError(f"The alias {alias} at {uri} points at {table}, which is gone. {remedy}")
+        raise EngineError(f"The alias {alias} at {uri} points at {name}, which is gone. {remedy}")
     label, length, properties = description
-    expected = Label.of(store, p, view)
-    held_label = check_label(uri, table, label, length, expected)
-    if coverage.outdated(view, coverage.split(p, view, held_label.held, table)[1]):
-        raise outdated_error(uri, table, held_label, expected)
-    n_there = tables.count(table)
+    expected = Label.of(store, p, table)
+    held_label = check_label(uri, name, label, length, expected)
+    if coverage.outdated(table, coverage.split(p, table, held_label.held, name)[1]):
+        raise outdated_error(uri, name, held_label, expected)
+    n_there = tables.count(name)
     if n_there != held_label.rows:
         raise EngineError(
-            f"The table {table} at {uri} has {n_there} of {held_label.rows} rows. {remedy}"
+            f"The table {name} at {uri} has {n_there} of {held_label.rows} rows. {remedy}"
         )
     numbers = (int(properties.get(f"sightline.{k}", 0)) for k in ("lists", "plain", "filtered"))
     return Served(
-        table, Probes(*numbers), held_label.rows, held_label.held, held_label.digest == view.digest
+        name, Probes(*numbers), held_label.rows, held_label.held, held_label.digest == table.digest
     )
 
 
 def _check_scores(
-    p: Published, view: EngineTable, weights: Floats, ids: Ints, scores: Floats, served: Served
+    p: Published, table: EngineTable, weights: Floats, ids: Ints, scores: Floats, served: Served
 ) -> None:
     """Raise if the best hits' scores are not those of the store's own rows."""
     order = np.argsort(ids)
-    ids_here, rows = existing_rows(p, view, ids[order])
+    ids_here, rows = existing_rows(p, table, ids[order])
     if served.whole and len(ids_here) < len(ids):
         raise EngineError(
-            f"The table {served.table} returned pictures that the store does not have. {_CHECK}"
+            f"The table {served.name} returned pictures that the store does not have. {_CHECK}"
         )
     reported = scores[order][np.isin(ids[order], ids_here)]
     rows = rows.astype(np.float64)
     expected = rows @ weights.astype(np.float64)
-    if view.by == "distance":
+    if table.by == "distance":
         expected = 2 * expected - np.vecdot(rows, rows)
     scale = 1.0 + np.linalg.norm(rows, axis=1) * (np.linalg.norm(rows, axis=1) + 2)
     scale *= 1.0 + float(np.linalg.norm(weights))
     if (np.abs(expected - reported) > 1e-4 * scale).any():
         raise EngineError(
-            f"The table {served.table} scores picture {int(ids[0])} otherwise than the local "
+            f"The table {served.name} scores picture {int(ids[0])} otherwise than the local "
             f"rows. {_CHECK}"
         )

@@ -1,6 +1,6 @@
 """The tables of a store in Milvus: their names, their labels, and requests to them.
 
-A table is a collection of Milvus, named after the store, the version and the view it was loaded
+A table is a collection of Milvus, named after the store, the version and what it was loaded
 from; its description holds a label. A reader finds it by an alias, which is moved only when all
 rows are there. Only this module uses Milvus's client.
 """
@@ -22,7 +22,7 @@ from sightline._typing import Floats, Ints
 from sightline.errors import EngineAway, EngineError, MissingExtra, UsageError
 from sightline.settings import MILVUS
 from sightline.store.engines.coverage import LoadedParts, held_of
-from sightline.store.engines.views import EngineTable, Measure, Published
+from sightline.store.engines.tables import EngineTable, Measure, Published
 
 # NAME:PASSWORD or an API key; read from the environment only, so that no file or log has it.
 TOKEN = "SIGHTLINE_MILVUS_TOKEN"
@@ -51,11 +51,11 @@ class Label:
     parts: tuple[str, ...]
 
     @classmethod
-    def of(cls, store: str, p: Published, view: EngineTable) -> Label:
-        """Return the label of a view's table."""
-        parts = held_of(p, view).parts
+    def of(cls, store: str, p: Published, table: EngineTable) -> Label:
+        """Return the label of a table."""
+        parts = held_of(p, table).parts
         return cls(
-            store, p.version, view.feature, view.by, view.length, view.rows, view.digest, parts
+            store, p.version, table.feature, table.by, table.length, table.rows, table.digest, parts
         )  # fmt: skip
 
     @property
@@ -97,18 +97,18 @@ def address_of(uri: str) -> tuple[str, str, int]:
     return f"{scheme}://{match[2]}:{match[3]}", match[2], int(match[3])
 
 
-def alias_of(store: str, view: EngineTable) -> str:
+def alias_of(store: str, table: EngineTable) -> str:
     """Return the alias by which readers find a table."""
-    return f"sightline_{store}_{view.name}"
+    return f"sightline_{store}_{table.name}"
 
 
-def table_name(store: str, version: int, view: EngineTable) -> str:
+def table_name(store: str, version: int, table: EngineTable) -> str:
     """Return the name of the table of one version.
 
     The version's number alone would not be unique: a store restored from a backup counts on from
     there.
     """
-    return f"sightline_{store}_v{version}_{view.name}_{view.digest[:8]}"
+    return f"sightline_{store}_v{version}_{table.name}_{table.digest[:8]}"
 
 
 class Tables:
@@ -170,10 +170,10 @@ class Tables:
             description = self._or_none("describe_alias", alias)
         return None if description is None else str(description["collection_name"])
 
-    def label(self, table: str) -> tuple[Label | None, int, dict[str, str]] | None:
+    def label(self, name: str) -> tuple[Label | None, int, dict[str, str]] | None:
         """Return a table's label, the length of its rows, and its properties; None if missing."""
         with self.failures():
-            description = self._or_none("describe_collection", table)
+            description = self._or_none("describe_collection", name)
         if description is None:
             return None
         lengths = [int(f["params"]["dim"]) for f in description["fields"] if "dim" in f["params"]]
@@ -194,21 +194,21 @@ class Tables:
         """Return the names of all tables there."""
         return sorted(self.do("list_collections"))
 
-    def is_loaded(self, table: str) -> bool:
+    def is_loaded(self, name: str) -> bool:
         """Return whether a table is in memory, so that it can be searched and counted."""
-        return str(self.do("get_load_state", table)["state"]) == "Loaded"
+        return str(self.do("get_load_state", name)["state"]) == "Loaded"
 
-    def count(self, table: str, where: str = "") -> int:
+    def count(self, name: str, where: str = "") -> int:
         """Return how many rows a loaded table has, deleted ones left out, as of now."""
         answer = self.do(
-            "query", table, filter=where, output_fields=["count(*)"], consistency_level="Strong"
+            "query", name, filter=where, output_fields=["count(*)"], consistency_level="Strong"
         )
         return int(answer[0]["count(*)"])
 
-    def rows(self, table: str, ids: Sequence[int]) -> tuple[Ints, Floats]:
+    def rows(self, name: str, ids: Sequence[int]) -> tuple[Ints, Floats]:
         """Return rows of a loaded table, those that are there, ids ascending."""
         entities = self.do(
-            "query", table, filter=f"id in {list(ids)}", output_fields=["id", "row"],
+            "query", name, filter=f"id in {list(ids)}", output_fields=["id", "row"],
             consistency_level="Strong",
         )  # fmt: skip
         entities = sorted(entities, key=lambda r: int(r["id"]))
@@ -216,13 +216,13 @@ class Tables:
         return np.array([r["id"] for r in entities], np.int64), rows
 
     def search(
-        self, table: str, by: Measure, weights: Floats, n: int, probes: int
+        self, name: str, by: Measure, weights: Floats, n: int, probes: int
     ) -> tuple[Ints, Floats]:
         """Return the n best rows of a table and their scores, on the scale of the flat scan."""
         how = {"metric_type": _METRICS[by], "params": {"nprobe": probes} if probes else {}}
         # A table never changes once an alias points at it, so there is nothing to wait for.
         (hits,) = self.do(
-            "search", table, weights[None], limit=n, search_params=how,
+            "search", name, weights[None], limit=n, search_params=how,
             consistency_level="Eventually",
         )  # fmt: skip
         ids = np.array([h["id"] for h in hits], np.int64)
@@ -230,9 +230,9 @@ class Tables:
         return ids, np.float32(weights @ weights) - scores if by == "distance" else scores
 
 
-def metric_of(view: EngineTable) -> str:
+def metric_of(table: EngineTable) -> str:
     """Return Milvus's name of the measure that a table is ranked by."""
-    return _METRICS[view.by]
+    return _METRICS[table.by]
 
 
 def _reason(e: Exception) -> str:
@@ -241,27 +241,27 @@ def _reason(e: Exception) -> str:
     return " ".join(str(text).split())[:160]
 
 
-def check_label(uri: str, table: str, label: Label | None, length: int, expected: Label) -> Label:
+def check_label(uri: str, name: str, label: Label | None, length: int, expected: Label) -> Label:
     """Return a table's label; raise if it is another store's or its rows have another length."""
     remedy = f"Run: sightline export milvus --uri {uri}"
     if label is None:
-        raise EngineError(f"The table {table} at {uri} was not made by Sightline. {remedy}")
+        raise EngineError(f"The table {name} at {uri} was not made by Sightline. {remedy}")
     if label.store != expected.store:
         raise EngineError(
-            f"The table {table} at {uri} belongs to another store ({label.store}, not "
+            f"The table {name} at {uri} belongs to another store ({label.store}, not "
             f"{expected.store}). {remedy}"
         )
     if length != expected.length or label.length != expected.length:
         raise EngineError(
-            f"The table {table} at {uri} has rows of {length} numbers, those of {expected.feature} "
+            f"The table {name} at {uri} has rows of {length} numbers, those of {expected.feature} "
             f"have {expected.length}. {remedy}"
         )
     return label
 
 
-def outdated_error(uri: str, table: str, label: Label, expected: Label) -> EngineError:
+def outdated_error(uri: str, name: str, label: Label, expected: Label) -> EngineError:
     """Return the error of a table that holds another version than the store's current one."""
     return EngineError(
-        f"The table {table} at {uri} holds version {label.version}, the store is at version "
+        f"The table {name} at {uri} holds version {label.version}, the store is at version "
         f"{expected.version}. Run: sightline export milvus --uri {uri}"
     )

@@ -14,7 +14,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.records import DenseQuery
 from sightline.store.engines import flat
-from sightline.store.engines.views import EngineTable, Published, ids_of, rows_at
+from sightline.store.engines.tables import EngineTable, Published, ids_of, rows_at
 
 K = 50
 RECALL = 0.965  # of the 50 best; .95 is promised, and real queries differ from the sample
@@ -71,30 +71,30 @@ def lists_for(rows: int, factor: float = 1.0) -> int:
     return int(2 ** np.clip(np.round(np.log2(factor * np.sqrt(max(rows, 1)))), 4, 16))
 
 
-def sample(p: Published, view: EngineTable, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
+def sample(p: Published, table: EngineTable, n: int = QUERIES) -> list[tuple[Floats, Ints]]:
     """Return queries, each with the best pictures that a full scan finds for it.
 
     Half of them are rows of random pictures; half are sums and differences of rows, like learned
     weights. For word scores they are single words and pairs.
     """
     rng = np.random.default_rng(5)
-    if view.by == "words":
-        weights = np.zeros((n, view.length), np.float32)
+    if table.by == "words":
+        weights = np.zeros((n, table.length), np.float32)
         for i, w in enumerate(weights):
-            w[rng.choice(view.length, min(1 + i % 2, view.length), replace=False)] = 1.0
+            w[rng.choice(table.length, min(1 + i % 2, table.length), replace=False)] = 1.0
     else:
-        ids = ids_of(p, view)
+        ids = ids_of(p, table)
         drawn = np.unique(rng.choice(ids, min(3 * n, len(ids)), replace=False))
-        rows = rng.permutation(rows_at(p, view, drawn))
+        rows = rng.permutation(rows_at(p, table, drawn))
         n = len(rows) // 3
         weights = rows[:n].copy()
         weights[1::2] += rows[n : 2 * n][1::2] - rows[2 * n : 3 * n][1::2]
-    return [(w, _exact(p, view, w)) for w in weights]
+    return [(w, _exact(p, table, w)) for w in weights]
 
 
-def _exact(p: Published, view: EngineTable, weights: Floats) -> Ints:
-    if view.by != "words":
-        return flat.dense_top(p.segments, DenseQuery(view.feature, weights, view.by), K, None).ids
+def _exact(p: Published, table: EngineTable, weights: Floats) -> Ints:
+    if table.by != "words":
+        return flat.dense_top(p.segments, DenseQuery(table.feature, weights, table.by), K, None).ids
     best = flat.Best(K)
     at = np.flatnonzero(weights)
     for s in p.segments:

@@ -11,7 +11,7 @@ from sightline.errors import StoreError
 from sightline.store import seal
 from sightline.store.database import connect, database_errors
 from sightline.store.durable import disk_errors, make_folder, open_private, sync_folder
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.locks import Lock
 from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.verify import Verified, verify
@@ -19,12 +19,12 @@ from sightline.store.upkeep.verify import Verified, verify
 _COPIED = ("config.toml", "tag-words.toml")
 
 
-def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
+def backup(home: StoreFolder, target: Path, wait: float = 0.0) -> Verified:
     """Copy a store to a new folder and check the copy, which is a store like any other.
 
     Parameters
     ----------
-    home : Home
+    home : StoreFolder
         The store.
     target : Path
         A folder that does not exist or is empty.
@@ -44,7 +44,7 @@ def backup(home: Home, target: Path, wait: float = 0.0) -> Verified:
         raise StoreError(f"{target} is not empty. Name a new folder for the copy.")
     make_folder(target)
     restrict(target)
-    copy = Home(target)
+    copy = StoreFolder(target)
     writable = os.access(home.folder, os.W_OK)
     with Lock(home.folder, "store backup", wait) if writable else contextlib.nullcontext():
         for folder in (home.shards, home.versions.folder, home.models, home.ivf):

@@ -9,12 +9,14 @@ from collections.abc import Iterable
 
 from sightline.store.database import database_errors, transaction
 from sightline.store.engines import faiss_files
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
 
 
-def purge(home: Home, pictures: Iterable[int], sessions: Iterable[str], wait: float = 0.0) -> int:
+def purge(
+    home: StoreFolder, pictures: Iterable[int], sessions: Iterable[str], wait: float = 0.0
+) -> int:
     """Remove everything about some pictures or sessions; return how many events were erased.
 
     Rows, words and thumbnails are removed from every version, so a rollback to an older one is no

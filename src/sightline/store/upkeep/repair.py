@@ -24,7 +24,7 @@ from sightline.store.database import connect_sealed, transaction
 from sightline.store.durable import disk_errors, make_folder, sync_folder
 from sightline.store.engines import faiss_files
 from sightline.store.events import COLUMNS, Event, EventLog, checked
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.locks import Lock, Presence, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.segments import OpenSegment
@@ -32,14 +32,14 @@ from sightline.store.upkeep.verify import Verified, file_problem, verify
 from sightline.store.versions import ARRAY_FILE, Segment, Version
 
 
-def repair(home: Home, report: Callable[[str], None], wait: float = 0.0) -> Verified:
+def repair(home: StoreFolder, report: Callable[[str], None], wait: float = 0.0) -> Verified:
     """Repair what `verify` finds; return the state afterwards.
 
     Pictures whose rows were lost are read again by the next `index`.
 
     Parameters
     ----------
-    home : Home
+    home : StoreFolder
         The store.
     report : callable
         Is called with a sentence about each step.
@@ -70,7 +70,7 @@ def repair(home: Home, report: Callable[[str], None], wait: float = 0.0) -> Veri
 
 
 @contextlib.contextmanager
-def _only_writer(home: Home) -> Iterator[None]:
+def _only_writer(home: StoreFolder) -> Iterator[None]:
     """Keep others from appending to a log that is about to be replaced."""
     presence = Presence(home.folder)
     try:
@@ -97,7 +97,7 @@ def _set_aside(path: Path, report: Callable[[str], None]) -> None:
     sync_folder(path.parent)
 
 
-def _repair_log(home: Home, report: Callable[[str], None]) -> None:
+def _repair_log(home: StoreFolder, report: Callable[[str], None]) -> None:
     expected = _events_applied(home)
     events, cut = _sound_events(home.events)
     # Nothing is renamed before the new log is written: the disk may be full.
@@ -115,7 +115,7 @@ def _repair_log(home: Home, report: Callable[[str], None]) -> None:
     report(f"kept {len(events)} events of the log; {lost} could not be read{tail}")
 
 
-def _events_applied(home: Home) -> int:
+def _events_applied(home: StoreFolder) -> int:
     """Return how many events the catalogue was made from; 0 if it cannot be read."""
     try:
         catalogue = Catalogue(home.catalogue, write=False)
@@ -166,7 +166,7 @@ def _pad(copy: Path) -> bool:
     return False
 
 
-def _repair_versions(home: Home, report: Callable[[str], None]) -> None:
+def _repair_versions(home: StoreFolder, report: Callable[[str], None]) -> None:
     catalogue = Catalogue(home.catalogue, write=True)
     log = EventLog(home.events, write=True)
     try:
@@ -183,7 +183,9 @@ def _repair_versions(home: Home, report: Callable[[str], None]) -> None:
             f.close()
 
 
-def _best_version(home: Home, catalogue: Catalogue, report: Callable[[str], None]) -> Version:
+def _best_version(
+    home: StoreFolder, catalogue: Catalogue, report: Callable[[str], None]
+) -> Version:
     """Return the newest version that can be read, without the segments that cannot."""
     numbers = home.versions.numbers()
     for number in reversed(numbers):
@@ -204,7 +206,7 @@ def _best_version(home: Home, catalogue: Catalogue, report: Callable[[str], None
     return version
 
 
-def _drop_damaged_older(home: Home, newest: int, report: Callable[[str], None]) -> None:
+def _drop_damaged_older(home: StoreFolder, newest: int, report: Callable[[str], None]) -> None:
     for number in home.versions.numbers():
         if number < newest:
             try:
@@ -219,7 +221,7 @@ def _drop_damaged_older(home: Home, newest: int, report: Callable[[str], None]) 
                 report(f"removed the damaged version {number}")
 
 
-def _without_damage(home: Home, version: Version, report: Callable[[str], None]) -> Version:
+def _without_damage(home: StoreFolder, version: Version, report: Callable[[str], None]) -> Version:
     damaged = {m for m in version.models() if model_problems(home.models, m)}
     scored = [_with_sound_scores(home, s, damaged) for s in version.segments]
     sound = tuple(s for s in scored if _sound(home, s))
@@ -263,7 +265,7 @@ def _losses(version: Version, repaired: Version, damaged: set[str]) -> Iterator[
         yield "run: sightline train regions"
 
 
-def _with_sound_scores(home: Home, s: Segment, damaged: set[str]) -> Segment:
+def _with_sound_scores(home: StoreFolder, s: Segment, damaged: set[str]) -> Segment:
     """Return a segment without its scores if they or their model are damaged."""
     if s.scores is None:
         return s
@@ -272,11 +274,11 @@ def _with_sound_scores(home: Home, s: Segment, damaged: set[str]) -> Segment:
     return replace(s, scores=None, scored_by="")
 
 
-def _model_sound(home: Home, version: Version) -> bool:
+def _model_sound(home: StoreFolder, version: Version) -> bool:
     return not any(model_problems(home.models, m) for m in version.models())
 
 
-def _sound(home: Home, s: Segment) -> bool:
+def _sound(home: StoreFolder, s: Segment) -> bool:
     if any(file_problem(home.shards, f) is not None for f in s.files()):
         return False
     try:

@@ -18,7 +18,7 @@ from sightline._typing import Ints
 from sightline.errors import StoreDamaged, StoreError
 from sightline.store.catalogue import UNPUBLISHED, KnownPicture, Outdated
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
@@ -75,7 +75,7 @@ class Rollback:
     restored: KeptVersion
 
 
-def describe_versions(home: Home) -> list[KeptVersion]:
+def describe_versions(home: StoreFolder) -> list[KeptVersion]:
     """Return the versions that are kept, oldest first; the last one is the current one."""
     versions = []
     for number in home.versions.numbers():
@@ -89,7 +89,7 @@ def describe_versions(home: Home) -> list[KeptVersion]:
     return versions
 
 
-def describe_version(home: Home, number: int) -> KeptVersion:
+def describe_version(home: StoreFolder, number: int) -> KeptVersion:
     """Return the description of one version."""
     written = int((home.versions.folder / version_name(number)).stat().st_mtime)
     v = home.versions.read(number)
@@ -98,7 +98,7 @@ def describe_version(home: Home, number: int) -> KeptVersion:
 
 
 def outdated_after(
-    home: Home, log: EventLog, pictures: Sequence[KnownPicture], now: Version, old: Version
+    home: StoreFolder, log: EventLog, pictures: Sequence[KnownPicture], now: Version, old: Version
 ) -> list[tuple[int, str]]:
     """Return the pictures whose stamps change when `old` is published after `now`, and the stamps.
 
@@ -118,7 +118,7 @@ def outdated_after(
 
 
 def _by_source(
-    home: Home, pictures: Iterable[KnownPicture], now: Version
+    home: StoreFolder, pictures: Iterable[KnownPicture], now: Version
 ) -> Iterator[tuple[Version | None, list[KnownPicture]]]:
     """Yield each version that has the right rows of pictures; None for rows that are lost."""
     versions: dict[int, Version | None] = {now.number: now}
@@ -139,7 +139,7 @@ def _by_source(
         yield (None if number is None else versions[number]), group
 
 
-def _readable(home: Home, number: int) -> Version | None:
+def _readable(home: StoreFolder, number: int) -> Version | None:
     try:
         return home.versions.read(number)
     except StoreError:
@@ -261,7 +261,7 @@ def _same_numbers(a: Matrix, b: Matrix) -> bool:
 
 
 def reusable_rows(
-    home: Home,
+    home: StoreFolder,
     pictures: Iterable[KnownPicture],
     current: Snapshot,
     live: set[int],
@@ -271,7 +271,7 @@ def reusable_rows(
 
     Parameters
     ----------
-    home : Home
+    home : StoreFolder
         The store.
     pictures : iterable of KnownPicture
         The pictures of the catalogue.

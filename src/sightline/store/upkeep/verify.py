@@ -20,7 +20,7 @@ from sightline.store.catalogue import Catalogue
 from sightline.store.durable import file_sha256
 from sightline.store.engines import faiss_files
 from sightline.store.events import EventLog
-from sightline.store.home import Home
+from sightline.store.folder import StoreFolder
 from sightline.store.locks import RUNNING
 from sightline.store.models import model_problems
 from sightline.store.upkeep.permissions import Exposed, exposed, restrict
@@ -89,13 +89,13 @@ class Verified:
 
 
 def verify(
-    home: Home, progress: Progress | None = None, *, fix_permissions: bool = False
+    home: StoreFolder, progress: Progress | None = None, *, fix_permissions: bool = False
 ) -> Verified:
     """Check a store while nobody changes what is published; its data are only read.
 
     Parameters
     ----------
-    home : Home
+    home : StoreFolder
         The store.
     progress : Progress, optional
         Is told of each file.
@@ -150,7 +150,7 @@ def _seal_problem(text: str) -> StoreProblem:
     return StoreProblem(name, text, derived=name != "events.sqlite3")
 
 
-def _log_problems(home: Home, state: seal.SealState) -> list[str]:
+def _log_problems(home: StoreFolder, state: seal.SealState) -> list[str]:
     if not home.events.exists():
         return ["events.sqlite3 is missing"]
     if state.sealed and not state.problems:
@@ -167,7 +167,7 @@ def _log_problems(home: Home, state: seal.SealState) -> list[str]:
         log.close()
 
 
-def _last_seq(home: Home, state: seal.SealState) -> int:
+def _last_seq(home: StoreFolder, state: seal.SealState) -> int:
     """Return the last event's number; a log that cannot be read is reported by `_log_problems`."""
     try:
         log = EventLog(home.events, write=False, sealed=state.sealed)
@@ -183,7 +183,7 @@ def _last_seq(home: Home, state: seal.SealState) -> int:
         log.close()
 
 
-def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> list[str]:
+def _catalogue_problems(home: StoreFolder, state: seal.SealState, last_seq: int) -> list[str]:
     if not home.catalogue.exists():
         return ["catalogue.sqlite3 is missing"]
     try:
@@ -211,7 +211,7 @@ def _catalogue_problems(home: Home, state: seal.SealState, last_seq: int) -> lis
         catalogue.close()
 
 
-def _version_files(home: Home) -> tuple[dict[str, FileEntry], set[str], list[StoreProblem]]:
+def _version_files(home: StoreFolder) -> tuple[dict[str, FileEntry], set[str], list[StoreProblem]]:
     """Return the files and models that versions list, and problems of versions and models."""
     entries: dict[str, FileEntry] = {}
     models: set[str] = set()
@@ -243,7 +243,7 @@ def file_problem(folder: Path, entry: FileEntry) -> StoreProblem | None:
     return None
 
 
-def _strays(home: Home, listed: set[str], models: set[str]) -> Iterator[str]:
+def _strays(home: StoreFolder, listed: set[str], models: set[str]) -> Iterator[str]:
     """Yield files that nothing lists: left over from a crash, or somebody else's."""
     for name in sorted(os.listdir(home.shards)) if home.shards.is_dir() else []:
         if name not in listed:

@@ -11,7 +11,7 @@ from sightline.collection.search.annotate import Annotation
 from sightline.collection.search.texts import TextMatches
 from sightline.records import shown
 from sightline.web.routes.search import PICTURE
-from sightline.web.shapes import Id, Limit, Served, Words
+from sightline.web.shapes import Id, Served, Words, number_of_results
 
 router = APIRouter(prefix="/v1", tags=["describe"])
 
@@ -84,38 +84,34 @@ class NearWords(BaseModel):
     words: list[NearWord]
 
 
-Shown = Annotated[Limit, Query()]
+Shown = Annotated[int, number_of_results(10)]
 Few = Annotated[int, Query(ge=0, le=100)]
 
 
 @router.get("/pictures/{picture}/words")
-def words(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedWords:
+def words(picture: Annotated[Id, Path()], service: Served, k: Shown) -> DescribedWords:
     """Rank the learned words for a picture."""
-    return _words(service.collection.pictures.describe(service.here([picture])[0], limit))
+    return _words(service.collection.pictures.describe(service.here([picture])[0], k))
 
 
 @router.get("/pictures/{picture}/texts")
-def texts(picture: Annotated[Id, Path()], service: Served, limit: Shown = 10) -> DescribedTexts:
+def texts(picture: Annotated[Id, Path()], service: Served, k: Shown) -> DescribedTexts:
     """Rank the texts of the collection for a picture."""
-    return _texts(service.collection.pictures.describe_texts(service.here([picture])[0], limit))
+    return _texts(service.collection.pictures.describe_texts(service.here([picture])[0], k))
 
 
 @router.post("/describe/words", openapi_extra=PICTURE)
-async def words_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedWords:
+async def words_of_sent(request: Request, service: Served, k: Shown) -> DescribedWords:
     """Rank the learned words for an uploaded picture."""
     describe, sent = service.collection.pictures.describe, await request.body()
-    return await service.describer.run(
-        sent, lambda path, by: _words(describe(path, limit, compute=by))
-    )
+    return await service.describer.run(sent, lambda path, by: _words(describe(path, k, compute=by)))
 
 
 @router.post("/describe/texts", openapi_extra=PICTURE)
-async def texts_of_sent(request: Request, service: Served, limit: Shown = 10) -> DescribedTexts:
+async def texts_of_sent(request: Request, service: Served, k: Shown) -> DescribedTexts:
     """Rank the texts of the collection for an uploaded picture."""
     describe, sent = service.collection.pictures.describe_texts, await request.body()
-    return await service.describer.run(
-        sent, lambda path, by: _texts(describe(path, limit, compute=by))
-    )
+    return await service.describer.run(sent, lambda path, by: _texts(describe(path, k, compute=by)))
 
 
 @router.get("/topics")
@@ -142,29 +138,30 @@ def topics(
 
 
 @router.get("/topics/near")
-def near(word: Annotated[Words, Query()], service: Served, limit: Shown = 10) -> NearWords:
+def near(word: Annotated[Words, Query()], service: Served, k: Shown) -> NearWords:
     """Return the nearest words of a word."""
-    version, found = service.of_one_version(lambda: service.collection.words.near(word, limit))
+    version, found = service.of_one_version(lambda: service.collection.words.near(word, k))
     return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in found])
 
 
-def _words(told: Annotation) -> DescribedWords:
+def _words(description: Annotation) -> DescribedWords:
     return DescribedWords(
-        version=told.version, picture=told.picture,
+        version=description.version, picture=description.picture,
         words=[
-            Word(word=w.word, score=w.score, fits=w.fits, carried=w.carried) for w in told.words
+            Word(word=w.word, score=w.score, fits=w.fits, carried=w.carried)
+            for w in description.words
         ],
     )  # fmt: skip
 
 
-def _texts(told: TextMatches) -> DescribedTexts:
+def _texts(matches: TextMatches) -> DescribedTexts:
     return DescribedTexts(
-        version=told.version, picture=told.picture,
+        version=matches.version, picture=matches.picture,
         texts=[
             Text(
                 picture=t.picture, name=shown(t.path), text=t.text, pictures=t.pictures,
                 score=t.score, fits=t.fits, own=t.own,
             )
-            for t in told.texts
+            for t in matches.texts
         ],
     )  # fmt: skip

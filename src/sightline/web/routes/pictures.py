@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from sightline.records import shown
-from sightline.web.shapes import Cursor, Id, Limit, Page, Served, cursor
+from sightline.web.shapes import Cursor, Id, Page, Served, cursor, number_of_results
 
 router = APIRouter(prefix="/v1", tags=["pictures"])
 
@@ -120,14 +120,14 @@ def original(picture: Annotated[Id, Path()], service: Served) -> Response:
 @router.get("/folders")
 def folders(
     service: Served,
-    limit: Annotated[Limit, Query()] = 100,
+    k: Annotated[int, number_of_results(100)],
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> Folders:
     """Return the folders of the collection."""
-    page = Page(limit, cursor_)
+    page = Page(k, cursor_)
     version, listing = service.of_one_version(service.collection.pictures.folders)
     page.check_known(version)
-    some = listing[page.offset : page.offset + limit]
+    some = listing[page.offset : page.offset + k]
     end = page.offset + len(some)
     return Folders(
         version=version,

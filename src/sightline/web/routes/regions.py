@@ -208,7 +208,7 @@ async def why(body: WhyBody, service: Served) -> Explanations:
         )
         explained = c.explain(query, hits=results.hits, blocks=body.blocks, compute=compute)
         hits = [
-            ExplainedResponse(hit=hit(h), why=Why.model_validate(w.as_json()))
+            ExplainedResponse(hit=hit(h), why=Why.model_validate(w.to_dict()))
             for h, w in zip(results.hits, explained, strict=True)
         ]
         model, recipe = (explained[0].model, explained[0].recipe) if explained else ("", "")

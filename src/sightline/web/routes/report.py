@@ -11,13 +11,16 @@ from sightline.errors import SightlineError
 from sightline.records import shown
 from sightline.web.problems import Problem, job_for
 from sightline.web.routes.models import Model, version_of
-from sightline.web.shapes import Cursor, Limit, Page, Served, cursor
+from sightline.web.shapes import Cursor, Page, Served, cursor, number_of_results
 
 router = APIRouter(prefix="/v1", tags=["report"])
 
 
 class Report(BaseModel):
-    """The state of the collection, its models, and their held-out measures."""
+    """The state of the collection, its models, and their held-out measures.
+
+    `learnt` and `likeness` are what `word_model` and `similarity_model` were called earlier.
+    """
 
     version: int
     pictures: int
@@ -25,6 +28,8 @@ class Report(BaseModel):
     words: int
     skipped: int
     sessions: int
+    word_model: str
+    similarity_model: str
     learnt: str
     likeness: str
     up_to_date: bool
@@ -71,22 +76,22 @@ def report(service: Served) -> Report:
     models = [m for v in kept if v.current for m in version_of(v).models]
     return Report(
         version=version, pictures=s.pictures, with_words=s.with_words, words=s.words,
-        skipped=s.skipped, sessions=n, learnt=s.word_model, likeness=s.similarity_model,
-        up_to_date=trained, models=models,
+        skipped=s.skipped, sessions=n, word_model=s.word_model, similarity_model=s.similarity_model,
+        learnt=s.word_model, likeness=s.similarity_model, up_to_date=trained, models=models,
     )  # fmt: skip
 
 
 @router.get("/skipped")
 def skipped(
     service: Served,
-    limit: Annotated[Limit, Query()] = 100,
+    k: Annotated[int, number_of_results(100)],
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> SkippedFiles:
     """Return the files that the last index skipped, with reasons."""
-    page = Page(limit, cursor_)
+    page = Page(k, cursor_)
     version, files = service.of_one_version(service.collection.pictures.skipped)
     page.check_known(version)
-    some = files[page.offset : page.offset + limit]
+    some = files[page.offset : page.offset + k]
     end = page.offset + len(some)
     return SkippedFiles(
         version=version,

@@ -132,7 +132,7 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
         both = c.sessions.refine(
             query, pictures=positive, negative=negative, k=page.depth, filters=chosen
         )
-        return hits(both, page, both.said)
+        return hits(both, page, both.remarks)
     results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
         predicted=body.predicted, filters=chosen,
@@ -155,11 +155,11 @@ async def search_picture(
     """Find pictures that are similar to an uploaded one, which is not stored."""
     c, page = service.collection, Page(asked.k, asked.cursor)
 
-    def look(path: str, compute: Compute) -> SimilarHits:
+    def find(path: str, compute: Compute) -> SimilarHits:
         found = c.similar(path, k=page.depth, compute=compute, filters=asked.filters_in(service))
-        return _alike(found, page)
+        return _similar_hits(found, page)
 
-    return await service.describer.run(await request.body(), look)
+    return await service.describer.run(await request.body(), find)
 
 
 @router.post("/search/words-and-picture", openapi_extra=PICTURE)
@@ -169,16 +169,16 @@ async def search_words_and_picture(
     """Find pictures by words and an uploaded picture, with equal weights; it is not stored."""
     c, page = service.collection, Page(asked.k, asked.cursor)
 
-    def look(path: str, compute: Compute) -> HitsResponse:
+    def find(path: str, compute: Compute) -> HitsResponse:
         query, negative = words_only(asked.query), service.here(asked.negative)
         results = c.sessions.refine(
             query, pictures=[path, *service.here(asked.positive)], negative=negative,
             k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip
-        return hits(results, page, results.said)
+        return hits(results, page, results.remarks)
 
-    return await service.describer.run(await request.body(), look)
+    return await service.describer.run(await request.body(), find)
 
 
 @router.post("/similar")
@@ -189,11 +189,11 @@ def similar(body: SimilarBody, service: Served) -> SimilarHits:
     found = service.collection.similar(
         *positive, negative=negative, k=page.depth, exact=body.exact, filters=chosen
     )
-    return _alike(found, page)
+    return _similar_hits(found, page)
 
 
-def _alike(results: Any, page: Page) -> SimilarHits:
-    plain = hits(results, page, [results.said] if results.said else [])
+def _similar_hits(results: Any, page: Page) -> SimilarHits:
+    plain = hits(results, page, [results.remark] if results.remark else [])
     some = results.shares[page.offset : page.offset + len(plain.hits)]
     return SimilarHits(
         **plain.model_dump(exclude={"hits"}),

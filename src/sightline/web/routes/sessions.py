@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
+from sightline.collection.sessions import SessionState
 from sightline.collection.sessions.session import SessionRanking
-from sightline.collection.sessions.sessions import SessionState
 from sightline.web.problems import Problem
 from sightline.web.routes.search import Listed
 from sightline.web.service import Service
@@ -17,7 +17,6 @@ from sightline.web.shapes import (
     Feature,
     HitsResponse,
     Ids,
-    Limit,
     Name,
     Page,
     Served,
@@ -25,6 +24,7 @@ from sightline.web.shapes import (
     Writable,
     cursor,
     hits,
+    number_of_results,
     words_only,
 )
 
@@ -122,12 +122,12 @@ def begin(body: BeginBody, service: Writable) -> RoundResponse:
 @router.get("")
 def sessions(
     service: Served,
-    limit: Annotated[Limit, Query()] = 100,
+    k: Annotated[int, number_of_results(100)],
     cursor_: Annotated[Cursor | None, Query(alias="cursor")] = None,
 ) -> States:
     """Return all sessions with judgements."""
-    page, states = Page(limit, cursor_), service.collection.sessions.all()
-    some = states[page.offset : page.offset + limit]
+    page, states = Page(k, cursor_), service.collection.sessions.all()
+    some = states[page.offset : page.offset + k]
     end = page.offset + len(some)
     version = service.collection.store.version()
     return States(
@@ -150,15 +150,16 @@ def session(session: One, service: Served) -> OneState:
 def session_hits(
     session: One,
     service: Served,
-    k: Annotated[Limit | None, Query()] = None,
-    limit: Annotated[Limit | None, Query(deprecated=True)] = None,
+    k: Annotated[int, number_of_results(20)],
     hide_judged: bool = False,
-    how: Literal["best", "telling"] = "best",
+    how: Literal["best", "informative", "telling"] = "best",
 ) -> RoundResponse:
-    """Return the best `k` hits of a session, or the most informative pictures to judge."""
-    k = k or limit or 20
+    """Return the best `k` hits of a session, or the most informative pictures to judge.
+
+    `telling` is what `informative` was called in earlier releases.
+    """
     with service.talks.use(session) as s:
-        if how == "telling":
+        if how != "best":
             return _round(s.propose(k), k)
         return _round(s.next(k, hide_judged=hide_judged), k)
 
@@ -170,8 +171,8 @@ def known(service: Service, name: str) -> SessionState:
     return service.collection.sessions.get(name)
 
 
-def _round(r: SessionRanking, limit: int) -> RoundResponse:
-    plain = hits(r, Page(limit, None), r.said)
+def _round(r: SessionRanking, k: int) -> RoundResponse:
+    plain = hits(r, Page(k, None), r.remarks)
     return RoundResponse(
         **plain.model_dump(exclude={"next"}), session=r.session, round=r.round, share=r.share,
         doubted=[h.picture for h in r.doubted],

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from sightline.web.shapes import Limit, Served
+from sightline.web.shapes import Served, number_of_results
 
 router = APIRouter(prefix="/v1", tags=["words"])
 
@@ -29,11 +29,11 @@ class CarriedWords(BaseModel):
 @router.get("/words")
 def words(
     service: Served,
+    k: Annotated[int, number_of_results(10)],
     prefix: Annotated[str, Query(max_length=200)] = "",
-    limit: Annotated[Limit, Query()] = 10,
 ) -> CarriedWords:
     """Return the words of pictures that start with a prefix."""
-    found, version = service.collection.words.vocabulary(prefix, limit)
+    found, version = service.collection.words.vocabulary(prefix, k)
     return CarriedWords(
         version=version,
         words=[CarriedWordResponse(word=w.word, pictures=w.pictures) for w in found],

@@ -1,11 +1,16 @@
-"""What was found, as lines of text; paper B has no table, so that its statements stand beside."""
+"""What a run shows: tables as lines of text, and curves by round as the paper draws them.
+
+Paper B prints no table, so its statements stand beside our figures.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
+from sightline.measures.plots import draw_lines
 from sightline_experiments.feedback import paper
 from sightline_experiments.feedback.results import (
     FeatureResult,
@@ -81,3 +86,47 @@ def _noisy(ran: FeatureResult) -> Iterator[str]:
             f"With flipped judgements AP@T ends at {mean(ran.noisy.average[-1]):.3f}: "
             f"{ran.kept():.1%} of the clean gain is kept, harmed {ran.noisy.harmed():.2%}."
         )
+
+
+_DRAWN = (
+    ("precision", "P@20", "P@20, judged pictures among them"),
+    ("average", "AP@T", "AP@T, judged pictures among them"),
+    ("unjudged", "unjudged", "P@20 of unjudged pictures, share of possible"),
+)
+
+
+def draw_curves(results: FeedbackResults, out: Path, title: str) -> list[Path]:
+    """Write what there is to draw; return the files."""
+    files = [file for ran in results.features for file in _draw_rounds(ran, out, title)]
+    return files + _draw_sweep(results, out, title)
+
+
+def _draw_rounds(ran: FeatureResult, out: Path, title: str) -> list[Path]:
+    files = []
+    network = ", from a network trained on ImageNet" if ran.features == "deep" else ""
+    for attribute, name, caption in _DRAWN:
+        lines = {}
+        for method, track in ran.tracks.items():
+            values = [mean(row) for row in getattr(track, attribute)]
+            lines[method] = ([float(r) for r in range(len(values))], values)
+        if not lines:
+            continue
+        file = out / f"{ran.features}-{name.replace('@', '').lower()}.png"
+        text = f"{title}, {ran.features}{network}:\n{caption} (paper: figure 1)"
+        draw_lines(file, lines, text, ("rounds of feedback", name))
+        files.append(file)
+    return files
+
+
+def _draw_sweep(results: FeedbackResults, out: Path, title: str) -> list[Path]:
+    lines = {
+        ran.features: (list(ran.sweep), [mean(t.average[-1]) for t in ran.sweep.values()])
+        for ran in results.features
+        if ran.sweep
+    }
+    if not lines:
+        return []
+    file = out / "sweep.png"
+    text = f"{title}: AP@T of linear PA after the last round, by C"
+    draw_lines(file, lines, text, ("C", "AP@T"), (True, False))
+    return [file]

@@ -52,15 +52,15 @@ class Published:
     segments: Sequence[OpenSegment]
     listed: Sequence[Segment]
     returned: int = 0
-    _views: dict[tuple[str, Measure], EngineTable] = field(default_factory=dict)
+    _tables: dict[tuple[str, Measure], EngineTable] = field(default_factory=dict)
     # By table and holder: the segments an engine holds and the rest, cached by `coverage.split`.
     splits: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
 
-    def view(self, feature: str, by: Measure) -> EngineTable:
+    def table(self, feature: str, by: Measure) -> EngineTable:
         """Return one table; it is described once."""
-        if (feature, by) not in self._views:
-            self._views[feature, by] = view_of(self, feature, by)
-        return self._views[feature, by]
+        if (feature, by) not in self._tables:
+            self._tables[feature, by] = engine_table(self, feature, by)
+        return self._tables[feature, by]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class EngineTable:
         return f"{plain}_{self.by}_{mark}"
 
 
-def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[EngineTable]:
+def engine_tables(p: Published, measures: Sequence[Measure] = MEASURES) -> list[EngineTable]:
     """Return every table that can be made of a version, by name; sparse features have none."""
     features = sorted({f for s in p.segments for f in s.features})
     pairs: list[tuple[str, Measure]] = [
@@ -109,10 +109,10 @@ def views_of(p: Published, measures: Sequence[Measure] = MEASURES) -> list[Engin
     pairs += [(points_feature(p.model, n), "product") for n in points if p.model]
     if _common_terms(p) is not None:
         pairs.append((p.model, "words"))
-    return [view_of(p, f, by) for f, by in pairs]
+    return [engine_table(p, f, by) for f, by in pairs]
 
 
-def view_of(p: Published, feature: str, by: Measure) -> EngineTable:
+def engine_table(p: Published, feature: str, by: Measure) -> EngineTable:
     """Return one table of a version."""
     digest, rows = hashlib.sha256(f"{feature} {by}".encode()), 0
     for s, listed in zip(p.segments, p.listed, strict=True):
@@ -137,9 +137,9 @@ def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[s
     return [listed.base.name, *files] if files else []
 
 
-def part_files(s: OpenSegment, listed: Segment, view: EngineTable) -> list[str]:
+def part_files(s: OpenSegment, listed: Segment, table: EngineTable) -> list[str]:
     """Return the files of a segment's part of a table; empty if it has none."""
-    return _files(s, listed, view.feature, view.by)
+    return _files(s, listed, table.feature, table.by)
 
 
 def _length(p: Published, feature: str) -> int:
@@ -160,59 +160,59 @@ def _common_terms(p: Published) -> Ints | None:
     return published_scores[0].terms if same and len(published_scores[0].terms) else None
 
 
-def ids_of(p: Published, view: EngineTable) -> Ints:
+def ids_of(p: Published, table: EngineTable) -> Ints:
     """Return the pictures of a table, ascending."""
-    parts = [s.ids[s.alive()] for s in _having(p, view)]
+    parts = [s.ids[s.alive()] for s in _having(p, table)]
     return np.sort(np.concatenate([*parts, np.zeros(0, np.int64)]))
 
 
-def _having(p: Published, view: EngineTable) -> list[OpenSegment]:
-    if view.by == "words":
-        return [s for s in p.segments if s.scores is not None and s.scores.model == view.feature]
-    return [s for s in p.segments if s.matrix(view.feature) is not None]
+def _having(p: Published, table: EngineTable) -> list[OpenSegment]:
+    if table.by == "words":
+        return [s for s in p.segments if s.scores is not None and s.scores.model == table.feature]
+    return [s for s in p.segments if s.matrix(table.feature) is not None]
 
 
-def rows_at(p: Published, view: EngineTable, ids: Ints) -> Floats:
+def rows_at(p: Published, table: EngineTable, ids: Ints) -> Floats:
     """Return the rows of some pictures as an engine ranks by them, ids ascending."""
-    ids_there, rows = existing_rows(p, view, ids)
+    ids_there, rows = existing_rows(p, table, ids)
     if len(ids_there) != len(ids):
         n_missing = len(ids) - len(ids_there)
-        raise StoreError(f"{n_missing} of {len(ids)} pictures have no row of {view.name}.")
+        raise StoreError(f"{n_missing} of {len(ids)} pictures have no row of {table.name}.")
     return rows
 
 
-def existing_rows(p: Published, view: EngineTable, ids: Ints) -> tuple[Ints, Floats]:
+def existing_rows(p: Published, table: EngineTable, ids: Ints) -> tuple[Ints, Floats]:
     """Return those of some pictures that have a live row, and these rows; ids ascending."""
-    rows, has_row = np.zeros((len(ids), view.length), np.float32), np.zeros(len(ids), bool)
-    for s in _having(p, view):
+    rows, has_row = np.zeros((len(ids), table.length), np.float32), np.zeros(len(ids), bool)
+    for s in _having(p, table):
         at = s.rows_of(ids)
         if len(at):
             positions = np.searchsorted(ids, s.ids[at])
-            rows[positions], has_row[positions] = _rows(s, view, at), True
+            rows[positions], has_row[positions] = _rows(s, table, at), True
     return (ids, rows) if has_row.all() else (ids[has_row], rows[has_row])
 
 
-def _rows(s: OpenSegment, view: EngineTable, at: Ints) -> Floats:
-    if view.by == "words" and s.scores is not None:
+def _rows(s: OpenSegment, table: EngineTable, at: Ints) -> Floats:
+    if table.by == "words" and s.scores is not None:
         return np.ascontiguousarray(s.scores.rows[:, at].T)
-    matrix = s.matrix(view.feature)
+    matrix = s.matrix(table.feature)
     if matrix is None or isinstance(matrix, StoredSparseMatrix):
-        raise StoreError(f"The rows of {view.feature} are not dense.")
+        raise StoreError(f"The rows of {table.feature} are not dense.")
     rows = np.asarray(matrix[at], np.float32)
-    if view.by != "cosine":
+    if table.by != "cosine":
         return rows
     return np.asarray(l2_normalize(rows, np.sqrt(np.vecdot(rows, rows))))
 
 
-def blocks(p: Published, view: EngineTable, step: int) -> Iterator[tuple[Ints, Floats]]:
+def blocks(p: Published, table: EngineTable, step: int) -> Iterator[tuple[Ints, Floats]]:
     """Yield the whole table by ascending id, `step` rows at a time."""
-    ids = ids_of(p, view)
+    ids = ids_of(p, table)
     for start in range(0, len(ids), step):
         part = ids[start : start + step]
-        yield part, rows_at(p, view, part)
+        yield part, rows_at(p, table, part)
 
 
-def weights_of(p: Published, view: EngineTable, query: DenseQuery | WordQuery) -> Floats | None:
+def weights_of(p: Published, table: EngineTable, query: DenseQuery | WordQuery) -> Floats | None:
     """Return a query as weights over a table's rows; None if a word of it has no column."""
     if isinstance(query, DenseQuery):
         return np.ascontiguousarray(query.weights, np.float32)
@@ -222,6 +222,6 @@ def weights_of(p: Published, view: EngineTable, query: DenseQuery | WordQuery) -
     at = np.searchsorted(terms, query.terms)
     if (at >= len(terms)).any() or (terms[at] != query.terms).any():
         return None
-    weights = np.zeros(view.length, np.float32)
+    weights = np.zeros(table.length, np.float32)
     np.add.at(weights, at, np.asarray(query.weights, np.float32))
     return weights

@@ -1,8 +1,8 @@
-"""Words put into an XMP packet that is there, or into a new one.
+"""Adds words, a caption and boxes to an XMP packet, or to a new one.
 
-Nothing is taken out or moved: what is new goes between the bytes of the packet. Keywords go to the
-three lists that programs read, each made complete (see `xmp_keywords`), a running text to
-`dc:description` where there is none, places of words to the regions of the Metadata Working Group.
+Nothing is removed or moved: new text is inserted between the bytes of the packet. Keywords go to
+the three lists that programs read, each completed (see `xmp_keywords`), a caption to
+`dc:description` if there is none, boxes of words to the regions of the Metadata Working Group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from sightline.errors import DataError
 from sightline.exchange.exported import folded, writable
 from sightline.exchange.xmp_keywords import WRITTEN, MissingKeywords, levels, missing
 from sightline.exchange.xmp_offsets import Element, Offsets, inside, line_before, offsets_in
-from sightline.exchange.xmp_regions import UNSEEN, Region, RegionFrame, region_node, regions_node
+from sightline.exchange.xmp_regions import (
+    UNKNOWN_FRAME,
+    Region,
+    RegionFrame,
+    region_node,
+    regions_node,
+)
 from sightline.exchange.xmp_text import Node, listed, written
 from sightline.pictures._xmp import MAX_BYTES, read_keywords
 from sightline.pictures.keyword_lists import Levels
@@ -40,38 +46,38 @@ _ASCII = ("us-ascii", "ascii")
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a packet should say.
+    """What to add to a packet.
 
     Attributes
     ----------
     words : tuple of str or Levels
-        As people type them, parted by `/` and `|`, or as levels.
+        As typed, levels separated by `/` or `|`, or as levels.
     caption : str
-        Running text.
+        The caption.
     regions : tuple of Region
-        Places of words in the picture.
+        Boxes of words.
     frame : RegionFrame
-        Places of words in the picture.
+        Size and orientation of the picture.
     complete : bool
-        Also give each keyword list the keywords of the others, if there are no new words.
+        Also add to each keyword list the keywords of the others, if there are no new words.
     refused : frozenset
-        Terms that do not fit the picture; the packet's keywords that hold one stay where they are,
-        and go to no other list.
+        Terms that do not fit the picture; the packet's keywords that contain one stay where they
+        are, and go to no other list.
     """
 
     words: tuple[str | Levels, ...] = ()
     caption: str = ""
     regions: tuple[Region, ...] = ()
-    frame: RegionFrame = UNSEEN
+    frame: RegionFrame = UNKNOWN_FRAME
     complete: bool = False
     refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A packet with what was added to it; `data` is the packet itself if that is nothing.
+    """A packet after additions; `data` is the packet itself if nothing was added.
 
-    `words` are new to the packet, `completed` were in some of its keyword lists alone.
+    `words` are new to the packet, `completed` were missing in some of its keyword lists.
     """
 
     data: bytes
@@ -84,31 +90,31 @@ class Merged:
         return bool(self.words or self.regions or self.captioned or self.completed)
 
 
-def made_here(packet: bytes) -> bool:
+def is_own_packet(packet: bytes) -> bool:
     """Return whether a packet was made from `EMPTY`, and not rewritten by another program."""
     return _TOOLKIT.search(packet[:1000]) is not None
 
 
 def merged(packet: bytes, new: Additions) -> Merged:
-    """Add words, text and regions to a packet, as far as it lacks them.
+    """Add the words, caption and regions that a packet lacks.
 
     Parameters
     ----------
     packet : bytes
         The whole file; `EMPTY` for a new one.
     new : Additions
-        What it should say.
+        What to add.
 
     Raises
     ------
     DataError
-        The packet cannot be understood well enough to add to it: too large, not XML, declares
-        entities, in another encoding than UTF-8 or UTF-16, or its keywords are no list.
+        The packet cannot be edited safely: it is too large, not XML, declares entities, has another
+        encoding than UTF-8 or UTF-16, or its keywords are not a list.
 
     Examples
     --------
-    >>> once = merged(EMPTY, Additions(("Snow", "tree")))
-    >>> once.words, merged(once.data, Additions(("snow",))).words
+    >>> first = merged(EMPTY, Additions(("Snow", "tree")))
+    >>> first.words, merged(first.data, Additions(("snow",))).words
     (('Snow', 'tree'), ())
     """
     if len(packet) > MAX_BYTES:
@@ -155,11 +161,11 @@ def _text(packet: bytes) -> tuple[bytes, str, bytes, bool]:
 
 
 def _lacking(packet: bytes, offsets: Offsets, new: Additions) -> MissingKeywords:
-    """Return what the keyword lists lack; nothing where no words are given."""
+    """Return what the keyword lists lack; nothing if there are no new words."""
     if not new.words and not new.complete:
         return MissingKeywords()
-    given = [levels(word) if isinstance(word, str) else word for word in new.words]
-    lacking = missing(read_keywords(packet), given, new.refused)
+    new_words = [levels(word) if isinstance(word, str) else word for word in new.words]
+    lacking = missing(read_keywords(packet), new_words, new.refused)
     for name in lacking.entries:
         element = offsets.properties.get(name)
         text = element is not None and name not in offsets.lists and not element.plain
@@ -225,11 +231,13 @@ def _spliced(body: bytes, changes: list[_Change], plain_ascii: bool) -> bytes:
 
 
 def _check_readable(packet: bytes, data: bytes, lacking: MissingKeywords) -> None:
-    """Read what was made as an index will: each list must hold what it held, and what is new."""
+    """Read the result as `index` will: each list must have its old keywords and the new ones."""
     if len(data) > MAX_BYTES:
-        raise DataError(f"with the words it would have {len(data)} bytes, more than {MAX_BYTES}")
+        raise DataError(
+            f"with the new words it would have {len(data)} bytes, more than {MAX_BYTES}"
+        )
     before, after = read_keywords(packet), read_keywords(data)
     for name in before.keys() | after.keys():
         wanted = Counter((*before.get(name, ()), *lacking.entries.get(name, ())))
         if Counter(after.get(name, ())) != wanted:
-            raise DataError(f"its {name} could not be read back once words were added")
+            raise DataError(f"its {name} could not be read back after words were added")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import ParameterError
-from sightline.words.completing import Completions
+from sightline.words.completion import Completions
 
 TERMS = st.dictionaries(st.text("abé 東", min_size=1, max_size=5), st.integers(1, 4), max_size=30)
 

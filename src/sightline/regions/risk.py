@@ -1,12 +1,12 @@
-"""The risk of the region model: what the worst tags score above the right ones, and its slope.
+"""The risk of the region model: the score of the worst tags above that of the right ones.
 
     sum over pictures of  L - R,     L = max over y of [wrong tags + f(x, y)],     R = f(x, y of it)
 
-(eq. 15, 16). L is at least R, and L - R at least the number of wrong tags predicted. The slope is
-the difference of what the two best explanations use (tags' regions, scene, tags). The sum is a
-difference of convex functions: `solvers.bundle` minimises it, or R is replaced by its plane where
-it was last looked at, which leaves a convex problem (Yuille and Rangarajan, "The concave-convex
-procedure", 2003).
+(eq. 15, 16). L is at least R, and L - R at least the number of wrong tags predicted. The
+subgradient is the difference of the features of the two best explanations (tags' regions, scene,
+tags). The sum is a difference of convex functions: `solvers.bundle` minimises it, or R is
+linearised at the last weights, which leaves a convex problem (Yuille and Rangarajan, "The
+concave-convex procedure", 2003).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explained:
-    """How pictures are explained.
+    """The best explanations of pictures.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def explain(
     scenes_extra : ndarray of float64, optional
         More gain of scenes, (pictures, scenes).
     workers : int, default=1
-        Threads that share the pictures; what they find does not depend on it.
+        Threads that share the pictures; the result does not depend on it.
     """
     n, tags = len(pictures), weights.n_tags
     A, gain = weights.of_regions(pictures.rows), weights.of_tags(pictures.whole)
@@ -84,7 +84,7 @@ def explain(
     else:
         ends = np.linspace(0, n, min(workers, n) + 1).astype(int).tolist()
         with ThreadPoolExecutor(workers) as pool:
-            # As a list, so that what went wrong in a thread is raised here.
+            # As a list, so that an error in a thread is raised here.
             list(pool.map(work, [slice(a, b) for a, b in pairwise(ends)]))
     for p in np.flatnonzero(nodes > MOST_NODES):
         part = slice(pictures.start[p], pictures.start[p + 1])
@@ -96,11 +96,11 @@ def _explain_part(
     part: slice, A: Doubles, start: Ints, B: Doubles, gain: Doubles, const: Doubles,
     values: Doubles, scenes: Ints, owner: Ints, nodes: Ints,
 ) -> None:  # fmt: skip
-    """Explain some pictures; the kernel holds no lock, so threads do this side by side."""
-    from sightline.regions._inference_fast import best_of_all
+    """Explain some pictures; the kernel releases the GIL, so threads run in parallel."""
+    from sightline.regions._inference_fast import best_scenes
 
     begin, end = int(start[part.start]), int(start[part.stop])
-    best_of_all(
+    best_scenes(
         A[begin:end], start[part.start : part.stop + 1] - begin, B, gain[part], const[part],
         MOST_NODES, values[part], scenes[part], owner[begin:end], nodes[part],
     )  # fmt: skip
@@ -124,10 +124,10 @@ def explain_tags(
 
 def held(owner: Ints, pictures: PictureRegions, n_tags: int) -> Bools:
     """Return which tags hold a region of each picture."""
-    found = np.zeros((len(pictures), n_tags), np.bool_)
+    present = np.zeros((len(pictures), n_tags), np.bool_)
     at = owner != NOBODY
-    found[pictures.picture[at], owner[at]] = True
-    return found
+    present[pictures.picture[at], owner[at]] = True
+    return present
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,11 +139,11 @@ class Risk:
     template : RegionWeights
         Weights of the right shapes.
     pictures, Y : PictureRegions or ndarray of bool
-        To learn from; no picture has more tags than regions.
+        Training data; no picture has more tags than regions.
     scenes : ndarray of int64 or None
         Of the pictures, where they are known.
     scene_loss : float
-        How much a wrong scene counts beside a wrong tag, where scenes are known.
+        Weight of a wrong scene relative to a wrong tag, where scenes are known.
     right : Explained or None
         Explanations of the tags carried that stay as they are, which makes the risk convex.
     workers : int
@@ -159,25 +159,25 @@ class Risk:
     workers: int = 1
 
     def __call__(self, vector: Doubles) -> tuple[float, Doubles]:
-        """Return the risk and its slope."""
+        """Return the risk and its subgradient."""
         weights = self.template.from_vector(vector)
         wrong_tags = np.where(self.Y, -1.0, 1.0)
         worst = explain(weights, self.pictures, wrong_tags, self._wrong_scenes(), self.workers)
         right = self.right or explain_tags(weights, self.pictures, self.Y, self.scenes)
         slope = self._use(worst) - self._use(right)
-        # By its slope, so that value and slope belong together to the last digit.
+        # By the subgradient, so that both agree to the last digit.
         wrong = float(np.count_nonzero(worst.tags != self.Y))
         if self.scenes is not None:
             wrong += self.scene_loss * np.count_nonzero(worst.scenes != self.scenes)
         return float(slope @ vector) + wrong, slope
 
     def f_measure(self, vector: Doubles) -> float:
-        """Return the F-measure of what these weights say of the pictures learnt from."""
+        """Return the F-measure of these weights' predictions on the training pictures."""
         weights = self.template.from_vector(vector)
         return f_measure(self.Y, explain(weights, self.pictures, workers=self.workers).tags).micro
 
     def _wrong_scenes(self) -> Doubles | None:
-        """Return what each scene counts as wrong."""
+        """Return the loss of each scene."""
         if self.scenes is None or not self.scene_loss:
             return None
         return self.scene_loss * (1.0 - _one_hot(self.scenes, self.template.n_scenes))
@@ -198,10 +198,10 @@ class Risk:
 
 
 def _one_hot(labels: Ints, n: int) -> Doubles:
-    found = np.zeros((len(labels), n))
+    indicators = np.zeros((len(labels), n))
     at = np.flatnonzero(labels != NOBODY)
-    found[at, labels[at]] = 1.0
-    return found
+    indicators[at, labels[at]] = 1.0
+    return indicators
 
 
 def _by_integers(a: Doubles, B: Doubles, const: Doubles) -> tuple[float, int, NDArray[np.int64]]:
@@ -209,7 +209,7 @@ def _by_integers(a: Doubles, B: Doubles, const: Doubles) -> tuple[float, int, ND
 
     best = (-np.inf, 0, _NONE)
     for s in range(len(B)):
-        found = by_integers(a, B[s])
-        if found.value + const[s] > best[0]:
-            best = (found.value + const[s], s, found.owner)
+        placed = by_integers(a, B[s])
+        if placed.value + const[s] > best[0]:
+            best = (placed.value + const[s], s, placed.owner)
     return best

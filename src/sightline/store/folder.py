@@ -34,7 +34,7 @@ _STORE_FILES = frozenset(
 )  # fmt: skip
 
 
-class Home:
+class StoreFolder:
     """The folder of one collection's store.
 
     Attributes
@@ -121,7 +121,7 @@ def _engine_of(setting: str, folder: Path, listed_rows: int) -> Engine | None:
     raise UsageError(f"The engine must be flat, faiss or milvus://HOST:PORT. Got {setting!r}.")
 
 
-def current_version(home: Home, catalogue: Catalogue) -> Version:
+def current_version(home: StoreFolder, catalogue: Catalogue) -> Version:
     """Return the version the pointer names; an empty one before the first publish."""
     number = int(catalogue.meta("current") or 0)
     return home.versions.read(number) if number else Version(0)
@@ -130,7 +130,7 @@ def current_version(home: Home, catalogue: Catalogue) -> Version:
 class Reader:
     """One version and its catalogue, open for reading; close it after use."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: StoreFolder) -> None:
         self.home = home
         self.catalogue = Catalogue(home.catalogue, write=False)
         try:

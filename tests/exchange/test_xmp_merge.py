@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import DataError
-from sightline.exchange.xmp_merging import EMPTY, Additions, merged
+from sightline.exchange.xmp_merge import EMPTY, Additions, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame, area
 from sightline.pictures._xmp import read_keywords, read_xmp
 from sightline.pictures.xmp_names import ADDRESSES, Prefixes

@@ -1,4 +1,4 @@
-"""Slow, plain twins of what `sightline.words.combining` and `calibration` do."""
+"""Slow, plain twins of what `sightline.words.combination` and `calibration` do."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The regions of a picture as one row of fixed length, so that a store keeps them like a feature.
+"""The regions of a picture as one row of fixed length, so that a store keeps them as a feature.
 
     5 numbers               height, width, number of regions, and how many numbers a region and
                             the whole picture have
-    numbers of the picture  what the whole picture is described by, if anything
+    numbers of the picture  features of the whole picture, if there are any
     numbers of regions      a row for each, one after the other
     runs                    label + 64 × length of each, down the columns (`outlines`)
 
-Most of a row is zero, and zeros are not kept: a photograph takes some ten thousand numbers.
+Most of a row is zero, and zeros are not stored: a photograph takes some ten thousand numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CutPicture:
     rows : ndarray of shape (regions, numbers)
         Features of the regions.
     whole : ndarray of float32
-        Numbers of the whole picture; none where regions say it all.
+        Numbers of the whole picture; empty where it has none.
     """
 
     height: int
@@ -68,7 +68,7 @@ class CutPicture:
 
     @property
     def areas(self) -> NDArray[np.float64]:
-        """What share of the picture each region is."""
+        """The share of each region in the picture."""
         counts = np.bincount(self.values, self.lengths, len(self.rows))
         # A region that a coarser grid missed still counts for a cell.
         shares: NDArray[np.float64] = np.maximum(counts, 1) / (self.height * self.width)
@@ -107,7 +107,7 @@ def unpacked(index: NDArray[Any], value: Floats) -> CutPicture:
     values, lengths = runs % _STEP, runs // _STEP
     sound = 1 <= n <= MOST_REGIONS and max(length, whole) <= MOST_NUMBERS
     if not sound or lengths.sum() != height * width or values.max() >= n:
-        raise DataError("A row of regions makes no sense. Run: sightline store verify")
+        raise DataError("A row of regions is damaged. Run: sightline store verify")
     begin = _HEAD + MOST_NUMBERS
     rows = row[begin : begin + n * length].reshape(n, length)
     # Copies, so that the whole row is not held along with them.

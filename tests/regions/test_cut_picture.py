@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sightline.errors import DataError
-from sightline.regions.kept import LENGTH, MOST_REGIONS, CutPicture, packed, unpacked
+from sightline.regions.cut_picture import LENGTH, MOST_REGIONS, CutPicture, packed, unpacked
 from sightline.regions.outlines import Box, Mask
 from tests.naive.regions import run_lengths
 
@@ -48,7 +48,7 @@ def test_a_damaged_row_and_too_many_regions_are_refused() -> None:
     for at, value in ((0, 9.0), (2, 0.0), (2, 51.0), (3, 300.0)):
         bad = row.copy()
         bad[at] = value
-        with pytest.raises(DataError, match="makes no sense"):
+        with pytest.raises(DataError, match="is damaged"):
             unpacked(*sparse(bad))
     with pytest.raises(DataError, match=r"50 regions of 256 numbers at most\. Got 51"):
         packed(CutPicture.of(labels, np.ones((MOST_REGIONS + 1, 2), np.float32)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from sightline.compute.describing import (
+from sightline.compute.features import (
     DESCRIBE_TASK,
     describe_job,
     fingerprint,

@@ -13,10 +13,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError
-from sightline.words.combining import WAYS, Combination, How
+from sightline.words.combination import WAYS, Combination, How
 from sightline.words.tfidf import query_vector
 from tests.factories.fresh_python import imported_by
-from tests.naive import combining as naive
+from tests.naive import combination as naive
 
 SCORES = arrays(np.float32, (8, 3), elements=st.floats(-2, 2, width=32))
 CARRIED = arrays(np.bool_, (8, 3))
@@ -281,4 +281,4 @@ def test_sparse_words_are_the_same_as_dense_ones() -> None:
 
 
 def test_importing_it_does_not_import_scipy() -> None:
-    assert not {"scipy"} & imported_by("sightline.words.combining")
+    assert not {"scipy"} & imported_by("sightline.words.combination")

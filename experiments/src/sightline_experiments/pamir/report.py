@@ -1,19 +1,31 @@
-"""The tables of the paper, as lines of text: our figures, and the paper's beside them.
+"""What a run shows: the tables of the paper with our figures beside its own, curves and figure 4.
 
 A dash stands where the paper's figure is lost or nothing was measured. A star marks the method that
 is better than each other one of the five, by the mean and for more queries, and differs from it at
 the 95 % level (Wilcoxon, each query averaged over splits).
+
+Curves are precision against recall on the test queries, and AvgP against training pictures. Figure
+4 has the five best pictures of PAMIR and of SVM for two queries, relevant ones in a green frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 
+from sightline.contracts import Compute
 from sightline.features.local.blocks import grid
+from sightline.measures.many import untrained_average_precision
+from sightline.measures.plots import draw_learning_curve, draw_precision_recall
 from sightline.measures.significance import p_text, wilcoxon
+from sightline_experiments.datasets.corel5k import Corel5K
+from sightline_experiments.extraction import decoded
 from sightline_experiments.pamir import paper
+from sightline_experiments.pamir.evaluation import Shown
 from sightline_experiments.pamir.inputs import view_of
 from sightline_experiments.pamir.methods import PAPER
 from sightline_experiments.pamir.protocol import Statistics
@@ -237,3 +249,106 @@ def _wilcoxon(ran: dict[str, SplitResult]) -> Iterator[str]:
                 f"{r.method:<16}{measure:>5}  {sign}{abs(100 * test.difference):5.2f}  "
                 f"p {p_text(test.p):<8} ({test.helped:,} better, {test.harmed:,} worse)  {each}"
             )
+
+
+_RECALL = [level / 10 for level in range(11)]
+
+
+def draw_curves(results: PamirResults, out: Path) -> list[Path]:
+    """Write both for each set of features; return the files."""
+    files = []
+    for features in results.features():
+        file = out / f"precision-recall-{features}.png"
+        curves = {
+            name: (_RECALL, np.mean([o.precision for o in r.outcomes], axis=0).tolist())
+            for name, r in results.of(features).items()
+        }
+        n = f"{results.test.queries:,} test queries of Corel5K, {features} features"
+        splits = "1 split" if len(results.train) == 1 else f"{len(results.train)} splits"
+        title = f"{n}\ninterpolated precision, mean of queries, {splits}"
+        top = max(max(precision) for _, precision in curves.values())
+        draw_precision_recall(file, curves, title, top=top)
+        files.append(file)
+    for name, points in results.curve.items():
+        if len(points) < 2:
+            continue
+        method, _, features = name.partition(" (")
+        file = out / f"learning-curve-{features.rstrip(')')}.png"
+        title = f"{method}, {features.rstrip(')')} features: mean AvgP of the validation queries"
+        draw_learning_curve(file, points, _untrained(results), title)
+        files.append(file)
+    return files
+
+
+def _untrained(results: PamirResults) -> float:
+    """Return about what a random order gives the validation queries of the first split."""
+    first = results.validation[0]
+    return float(untrained_average_precision(first.relevant, first.pictures))
+
+
+_COMPARED = ("PAMIR", "SVM")
+_CELL, _GAP, _LEFT, _HEAD, _FRAME = 192, 10, 76, 34, 5
+_GREEN, _INK = "#2a9d4a", "#202020"
+
+
+def draw_sheets(c: Corel5K, results: PamirResults, compute: Compute, out: Path) -> list[Path]:
+    """Write a sheet for each set of features, of the first split; return the files."""
+    files = []
+    for features in results.features():
+        ran = results.of(features)
+        tops = {m: ran[m].outcomes[0].top for m in _COMPARED if m in ran}
+        queries = list(dict.fromkeys(q for top in tops.values() for q in top))
+        if not queries:
+            continue
+        numbers = sorted({p for top in tops.values() for s in top.values() for p, _ in s.best})
+        pictures = dict(zip(numbers, decoded(c, numbers, compute), strict=True))
+        rows = [(q, m, top[q]) for q in queries for m, top in tops.items()]
+        file = out / f"figure4-{features}.png"
+        sheet(rows, pictures).save(file, "PNG")
+        files.append(file)
+    return files
+
+
+def sheet(
+    rows: Sequence[tuple[str, str, Shown]], pictures: Mapping[int, NDArray[np.uint8]]
+) -> Image.Image:
+    """Lay out a row for each (query, method, what it found); a new query gets a line of its own."""
+    columns = max(len(shown.best) for _, _, shown in rows)
+    queries = list(dict.fromkeys(q for q, _, _ in rows))
+    cell = _CELL + _GAP
+    size = (_LEFT + columns * cell, len(queries) * _HEAD + len(rows) * cell + _GAP)
+    image = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(image)
+    large, small = ImageFont.load_default(18), ImageFont.load_default(15)
+    y, before = 0, ""
+    for query, method, shown in rows:
+        if query != before:
+            title = f"{query}  ({shown.relevant} relevant)"
+            draw.text((_GAP, y + _HEAD // 2), title, _INK, large, "lm")
+            y, before = y + _HEAD, query
+        n = sum(fits for _, fits in shown.best)
+        draw.text((_GAP, y + _CELL // 2 - 10), method, _INK, small, "lm")
+        draw.text((_GAP, y + _CELL // 2 + 10), f"{n} of {len(shown.best)}", _INK, small, "lm")
+        for i, (picture, fits) in enumerate(shown.best):
+            _place(image, draw, pictures[picture], (_LEFT + i * cell, y), fits)
+        y += cell
+    return image
+
+
+def _place(
+    image: Image.Image,
+    draw: ImageDraw.ImageDraw,
+    rgb: NDArray[np.uint8],
+    at: tuple[int, int],
+    fits: bool,
+) -> None:
+    """Put a picture into its cell, whole and as large as fits; a relevant one in a green frame."""
+    inner = _CELL - 2 * _FRAME
+    picture = Image.fromarray(rgb)
+    scale = inner / max(picture.size)
+    width, height = (max(1, round(side * scale)) for side in picture.size)
+    x, y = at[0] + (_CELL - width) // 2, at[1] + (_CELL - height) // 2
+    if fits:
+        edge = (x - _FRAME, y - _FRAME, x + width + _FRAME - 1, y + height + _FRAME - 1)
+        draw.rectangle(edge, fill=_GREEN)
+    image.paste(picture.resize((width, height), Image.Resampling.BILINEAR), (x, y))

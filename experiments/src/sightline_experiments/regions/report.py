@@ -1,8 +1,13 @@
-"""Figures 3 to 5 of the paper: words of scenes, where words lie, and test pictures with regions."""
+"""What a run shows: table 1 of the paper with our figures beside its own, curves, figures 3 to 5.
+
+A dash stands where the paper has no figure or a method predicts nothing of that kind. Curves are
+the objective during training, and time against pictures and tags. The figures are words of scenes,
+masks of words, and test pictures with regions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +16,140 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sightline._typing import RGB, Ints
 from sightline.contracts import Compute
+from sightline.measures.plots import draw_lines
+from sightline.measures.significance import p_text
 from sightline.regions.descriptors import KINDS
 from sightline_experiments.datasets.msrc import MSRC
 from sightline_experiments.extraction import decoded
-from sightline_experiments.regions import paper
+from sightline_experiments.regions import judging, paper
 from sightline_experiments.regions.evaluation import Shown
-from sightline_experiments.regions.results import RegionResults
+from sightline_experiments.regions.results import Growth, HalfResult, RegionResults, compared
+from sightline_experiments.report import MISSING, fraction, mean_and_std, notes
+from sightline_experiments.tuning import settings_text
+
+_NOTHING = 1e-6
+
+
+def lines(results: RegionResults) -> Iterator[str]:
+    """Yield every table."""
+    for features in results.features():
+        ran = results.of(features)
+        yield from _table(features, ran)
+        yield from _margins(ran)
+        yield from _clean(ran)
+        for _, b, test in compared(ran):
+            yield (
+                f"Wilcoxon against {b.method}, F of each test picture: {test.difference:+.4f}, "
+                f"p {p_text(test.p)} ({test.helped:,} better, {test.harmed:,} worse)"
+            )
+        if features in results.relaxation:
+            r = results.relaxation[features]
+            yield (
+                f"The linear programme was fractional in {r.fractional:.1%} of {r.n:,} inferences; "
+                f"{1000 * r.relaxed:.2f} ms each, exact {1000 * r.exact:.3f} ms; {r.hard:.1%} if "
+                f"wrong tags count. Where no tag costs anything {1000 * r.free_relaxed:.2f} ms, by "
+                f"assignment {1000 * r.assigned:.3f} ms"
+            )
+    for g in results.growth:
+        yield (
+            f"{g.pictures:>5} pictures, {g.tags:>3} tags: {g.learning:.2f} s for {g.iterations} "
+            f"iterations, {1000 * g.inference:.3f} ms to tag a picture"
+        )
+    yield from notes(results.notes)
+
+
+def _table(features: str, ran: dict[str, HalfResult]) -> Iterator[str]:
+    network = ", a network trained on ImageNet" if features == "deep" else ""
+    yield ""
+    yield f"Table 1 on MSRC v2, {features}{network}; the paper's figures are of other pictures"
+    head = "".join(f"{m:>19}" for m in judging.MEASURES)
+    yield f"{'':<28}{head}{'paper':>16}{'seconds':>10}  settings of half 0"
+    for name, r in ran.items():
+        cells = "".join(f"{mean_and_std(r.values(m), 3):>19}" for m in judging.MEASURES)
+        theirs = f"{fraction(paper.F.get(name))} / {fraction(paper.NMI.get(name))}"
+        shown = theirs if features == "classic" else MISSING
+        settings = settings_text(r.chosen[0].settings)
+        yield f"{name:<28}{cells}{shown:>16}{r.seconds():>10.1f}  {settings}"
+
+
+def _clean(ran: dict[str, HalfResult]) -> Iterator[str]:
+    """Yield what was reached on pictures that nothing was designed on."""
+    for name, r in ran.items():
+        n = max((o.n_clean for o in r.outcomes), default=0)
+        said_of = [(m, r.clean(m)) for m in (judging.F, judging.NMI, judging.PIXELS)]
+        cells = ", ".join(f"{m} {np.mean(v):.4f}" for m, v in said_of if v)
+        if cells:
+            yield f"On {n} pictures that nothing was designed on, {name}: {cells}"
+
+
+def _margins(ran: dict[str, HalfResult]) -> Iterator[str]:
+    """Yield how far ahead of each baseline the latent model is, beside the paper's margins."""
+    for measure, paper_values in ((judging.F, paper.F), (judging.NMI, paper.NMI)):
+        ours = ran[paper.LATENT].values(measure) if paper.LATENT in ran else []
+        for name, r in ran.items():
+            values = r.values(measure)
+            if name == paper.LATENT or not values or not ours:
+                continue
+            base = float(np.mean(values))
+            gain = f"{float(np.mean(ours)) / base - 1:+.1%}" if base > _NOTHING else MISSING
+            said_by = (
+                f"{paper_values[paper.LATENT] / paper_values[name] - 1:+.1%}"
+                if name in paper_values
+                else MISSING
+            )
+            yield f"{measure} of {paper.LATENT} against {name}: {gain} (paper {said_by})"
+
+
+def draw_curves(results: RegionResults, out: Path) -> list[Path]:
+    """Write what there is to draw; return the files."""
+    files: list[Path] = []
+    for features, (fitted, _) in results.models.items():
+        if not fitted.course:
+            continue
+        steps = [float(s.iteration + 1) for s in fitted.course]
+        values, gaps, f = zip(*((s.value, s.gap, s.f) for s in fitted.course), strict=True)
+        title = f"Latent model, {features}, half 0"
+        files += [out / f"learning-{features}.png", out / f"learning-f-{features}.png"]
+        draw_lines(
+            files[-2],
+            {"objective, best so far": (steps, values), "gap": (steps, gaps)},
+            f"{title}: objective and gap of the bundle method",
+            ("iterations", "objective"),
+        )
+        draw_lines(
+            files[-1],
+            {"F of the best weights so far": (steps, f)},
+            f"{title}: F on the pictures learnt from",
+            ("iterations", "F"),
+        )
+    return files + _draw_growth(results.growth, out)
+
+
+def _draw_growth(growth: list[Growth], out: Path) -> list[Path]:
+    if not growth:
+        return []
+    # First all tags with more and more pictures, then all pictures with more and more tags.
+    tags, pictures = growth[0].tags, growth[-1].pictures
+    files = []
+    by_pictures = {float(g.pictures): g for g in growth if g.tags == tags}
+    by_tags = {float(g.tags): g for g in growth if g.pictures == pictures}
+    for what, growths in (("pictures", by_pictures), ("tags", by_tags)):
+        x = sorted(growths)
+        files.append(out / f"growth-{what}.png")
+        lines = {
+            "learning, seconds": (x, [growths[n].learning for n in x]),
+            "tagging a picture, milliseconds": (x, [1000 * growths[n].inference for n in x]),
+        }
+        draw_lines(files[-1], lines, f"Latent model: time against {what}", (what, "CPU time"))
+    return files
+
 
 _WIDE, _GAP, _LINE, _INK, _FAINT = 240, 12, 17, "#202020", "#707070"
 _COVER = 0.55
 _BEST = 5
 
 # What has a colour of its own is hard to read in another one.
-_OWN = {
+_COLORS = {
     "grass": (70, 190, 60), "sky": (110, 190, 250), "water": (40, 90, 220), "tree": (20, 110, 50),
     "road": (90, 80, 120), "building": (200, 60, 50), "sheep": (240, 220, 150),
     "face": (240, 160, 120), "body": (200, 110, 180), "chair": (150, 90, 30), "boat": (0, 190, 190),
@@ -51,7 +177,7 @@ def draw_sheets(c: MSRC, results: RegionResults, compute: Compute, out: Path) ->
 
 
 def _of_model(results: RegionResults, features: str, out: Path) -> list[Path]:
-    fitted, seen = results.models[features]
+    fitted, data = results.models[features]
     model = fitted.model
     if model is None:
         return []
@@ -60,11 +186,11 @@ def _of_model(results: RegionResults, features: str, out: Path) -> list[Path]:
     gains = gamma[:, :, 1] - gamma[:, :, 0]
     # All share a large constant that weighs against what regions and pictures say.
     words_of_scenes(gains - gains.mean(), results.words).save(files[0], "PNG")
-    if seen.words is not None:
+    if data.words is not None:
         place = KINDS.index("place")
-        begin = sum(seen.words.sizes[:place])
-        alpha = model.ridge_.regions.weights[begin : begin + seen.words.sizes[place]]
-        masks = [seen.words.mask(int(w)) for w in alpha.argmax(axis=0)]
+        begin = sum(data.words.sizes[:place])
+        alpha = model.ridge_.regions.weights[begin : begin + data.words.sizes[place]]
+        masks = [data.words.mask(int(w)) for w in alpha.argmax(axis=0)]
         files.append(out / f"figure4-{features}.png")
         masks_of_words(masks, results.words).save(files[1], "PNG")
     return files
@@ -76,7 +202,7 @@ def palette(words: Sequence[str]) -> list[Color]:
     >>> palette(["grass", "book"])[0]
     (70, 190, 60)
     """
-    return [_OWN.get(word, colour_of(i)) for i, word in enumerate(words)]
+    return [_COLORS.get(word, colour_of(i)) for i, word in enumerate(words)]
 
 
 def colour_of(word: int) -> Color:
@@ -115,7 +241,7 @@ def overlays(shown: Sequence[Shown], pictures: Sequence[RGB], words: Sequence[st
             small = Image.fromarray(tile).resize((_WIDE, height), Image.Resampling.LANCZOS)
             sheet.paste(small, (_GAP + i * (_WIDE + _GAP), y))
         y += height
-        for i, (names, where) in enumerate(((one.given, one.painted), (one.tags, one.truth))):
+        for i, (names, where) in enumerate(((one.predicted, one.painted), (one.tags, one.truth))):
             _legend(pen, names, where, words, _GAP + (i + 1) * (_WIDE + _GAP), y + 2)
         y += 2 * _LINE + _GAP
     return sheet
@@ -148,14 +274,14 @@ def words_of_scenes(gains: NDArray[np.float64], words: Sequence[str]) -> Image.I
     sheet = Image.new("RGB", (columns * (_WIDE + _GAP) + _GAP, rows * tall + _GAP), "white")
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
     most = max(float(np.abs(gains).max()), 1e-12)
-    for s, own in enumerate(gains):
+    for s, scene_gains in enumerate(gains):
         x, y = _GAP + s % columns * (_WIDE + _GAP), _GAP + s // columns * tall
         pen.text((x, y), f"scene {s}", _FAINT, font)
-        for i, j in enumerate(np.argsort(-own, kind="stable")[:_BEST]):
+        for i, j in enumerate(np.argsort(-scene_gains, kind="stable")[:_BEST]):
             top = y + (i + 1) * _LINE
             pen.text((x, top), words[int(j)], _INK, font)
-            bar = round(abs(float(own[j])) / most * (_WIDE - 90))
-            color = "#2a6fc9" if own[j] > 0 else "#c8c8cc"
+            bar = round(abs(float(scene_gains[j])) / most * (_WIDE - 90))
+            color = "#2a6fc9" if scene_gains[j] > 0 else "#c8c8cc"
             pen.rectangle((x + 84, top + 3, x + 84 + bar, top + 13), color)
     return sheet
 

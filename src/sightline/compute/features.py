@@ -24,7 +24,7 @@ from sightline.vectors import Fingerprint
 SparseRow = tuple[NDArray[np.int32], NDArray[np.float32]]
 Row = NDArray[np.float32] | SparseRow
 
-DESCRIBE_TASK = "sightline.compute.describing:describe"
+DESCRIBE_TASK = "sightline.compute.features:describe"
 
 
 @cache

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sightline.collection.pictures import check_count
-from sightline.words.completing import Completions
+from sightline.words.completion import Completions
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.query import NotLearned
     from sightline.collection.search.topics import Topic
-    from sightline.store.home import Reader
+    from sightline.store.folder import Reader
 
 
 @dataclass(frozen=True, slots=True)
