@@ -110,7 +110,7 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
     first = {"path": "000.jpg.xmp", "new": True, "words": ["tree", "snow"], "completed": []}
     assert said["files"][0] == first and said["completed"] == 0
     ran = shell("export", "csv", str(tmp_path / "n.csv"), "--only", "proposed", "--json")
-    assert ran.code == 2 and "train --regions" in ran.err
+    assert ran.code == 2 and "train regions" in ran.err
 
 
 def test_words_cannot_turn_a_terminal_round(shell: Shell, tmp_path: Path) -> None:

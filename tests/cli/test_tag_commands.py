@@ -156,13 +156,13 @@ def test_after_a_refit_the_advice_is_to_train_again(shell: Shell, tmp_path: Path
     Image.fromarray(painted(300)).save(photos / "300.png")
     c.index(refit=True)
     own = Shell(shell.capfd, photos, tmp_path / "own")
-    advice = "cut into regions anew since the training. Run: sightline train --regions"
+    advice = "cut into regions anew since the training. Run: sightline train regions"
     for verb in ("tag", "scenes"):
         ran = own(verb)
         assert advice in ran.err and "sightline index" not in ran.err, ran
         assert json.loads(own(verb, "--json").out)["cut_otherwise"] > 30
     ran = own("search", "cow", "--where", "-t", "1", "--where-to", str(tmp_path / "drawn"))
-    assert "run: sightline train --regions" in ran.err and "sightline index" not in ran.err
+    assert "run: sightline train regions" in ran.err and "sightline index" not in ran.err
     c.models.train_regions(feature="regions", scenes=1)
     assert advice not in own("scenes").err
 

@@ -53,7 +53,7 @@ Asked = Callable[[Collection], object]
 REFUSED: list[tuple[Asked, str]] = [
     (
         lambda c: c.train(rankers=["lscmr"], features=["color", "regions"]),
-        r"'regions' cannot be used for word models.*--features color\b.*train --regions",
+        r"'regions' cannot be used for word models.*--features color\b.*train regions",
     ),
     (lambda c: c.train(features=["regions"]), r"Leave it out: --features (deep-all|classic)"),
     (

@@ -42,7 +42,7 @@ def test_small_is_flat_larger_is_lists_and_the_largest_is_a_cluster() -> None:
 def test_the_arithmetic_can_be_checked_by_hand() -> None:
     lines = "\n".join(scale(10**7, [DEEP, WORDS], MEMORY, 10e9, 1_000_000).lines)
     assert "deep: 5,120 bytes a picture, 51.2 GB, 2 tables in an engine" in lines
-    assert "on disk at home: 91.2 GB" in lines  # (5,120 + 4,000) bytes of ten million
+    assert "on the local disk: 91.2 GB" in lines  # (5,120 + 4,000) bytes of ten million
     assert "51.2 GB of the longest table; at 10.0 GB/s on one core, measured now: 5.1 s" in lines
     assert "all lists take 122.9 GB" in lines  # two tables of 51.2 GB, a fifth beside them
     assert "170.9 GB in memory over 18 of such machines" in lines  # 9.6 GB on each

@@ -85,7 +85,7 @@ def test_a_picture_outside_is_described_and_its_copy_found_first(
 def test_without_training_all_descriptors_count_alike_and_it_is_said(c: Collection) -> None:
     found = c.similar("across/000.png", compute=INLINE)
     assert "all descriptors count equally (color, edges)" in found.remark
-    assert "sightline train --similar" in found.remark
+    assert "sightline train similarity" in found.remark
     assert not found.trained and not any(h.learned for h in found.hits)
 
 

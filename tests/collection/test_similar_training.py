@@ -267,7 +267,7 @@ def test_few_words_do_not_keep_folders_from_being_learnt_from(tmp_path: Path) ->
 def test_words_on_many_pictures_say_nothing(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
     home = plant(tmp_path / "a", [["holiday"]] * 18 + [[], []], {"x": rows})
-    with home.reader() as reader, pytest.raises(CollectionError, match="Nothing says which"):
+    with home.reader() as reader, pytest.raises(CollectionError, match="Nothing shows which"):
         find_supervision(reader.snapshot, reader.catalogue, [])
 
 
@@ -342,5 +342,5 @@ def test_a_damaged_combination_is_found_and_left_out_by_repair(tmp_path: Path) -
         load_similarity_model(home, report.model, checked=True)
     said: list[str] = []
     assert repair(home, said.append).sound
-    assert any("train --similar" in line for line in said)
+    assert any("train similarity" in line for line in said)
     assert similar_model(home) == ""

@@ -206,7 +206,7 @@ def test_regions_are_no_vectors_to_rank_or_compare_by(own: Collection) -> None:
 def test_what_is_asked_before_a_training_says_how_to_train(tmp_path: Path) -> None:
     c = painted_collection(tmp_path, 30)
     for ask in (c.tag, c.tagging.scenes, lambda: c.tagging.localize("sky")):
-        with pytest.raises(UsageError, match="Run: sightline train --regions"):
+        with pytest.raises(UsageError, match="Run: sightline train regions"):
             ask()
     with pytest.raises(UsageError, match="lack regions, and a dry run computes none"):
         c.models.train_regions(feature="regions", dry_run=True)

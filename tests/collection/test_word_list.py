@@ -39,7 +39,7 @@ def test_pairs_are_merged_and_dropped() -> None:
         ("drop = 3", "'drop' must be a list of words. Got 3"),
         ("merge = 3", "'merge' must be a table"),
         ("[merge]\nbicycle = 'bike'", "'bicycle' must be a list of words"),
-        ("words = []", "says 'words'; only 'drop' and"),
+        ("words = []", "has 'words'; only 'drop' and"),
         ("drop = ['a/b']", "'a/b' is no word"),
         ("drop = ['!!']", "'!!' is no word"),
         ("drop = ['bike']\n[merge]\nbicycle = ['bike']", "Let each word stand once"),

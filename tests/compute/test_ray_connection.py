@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen, run
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -44,9 +44,8 @@ def without_ray(**more: str) -> dict[str, str]:
 
 @pytest.fixture
 def short() -> Iterator[str]:
-    """Give a folder of a short name, as sockets need it: beside that of the tests, not in it."""
-    beside = os.path.dirname(gettempdir())
-    with TemporaryDirectory(prefix="sl", dir=beside, ignore_cleanup_errors=True) as folder:
+    """Return a folder of a short name, as sockets need it, outside that of the tests."""
+    with TemporaryDirectory(prefix="sl", dir="/tmp", ignore_cleanup_errors=True) as folder:
         watchdog.remove_later(folder)
         yield folder
         watchdog.keep(folder)

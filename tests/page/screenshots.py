@@ -41,7 +41,7 @@ def found(visitor: Visitor) -> None:
 
 
 def why(visitor: Visitor) -> None:
-    """A picture that was never tagged, and the parts of it that speak for the word."""
+    """A picture that was never tagged, with the heat map of the word."""
     visitor.watch.expect("/v1/where")
     page = visitor.go("#/search?q=red%20fruit")
     page.get_by_text("Filters", exact=True).click()
@@ -55,11 +55,11 @@ def why(visitor: Visitor) -> None:
     expect(page.get_by_role("dialog").locator(".strip img").first).to_be_visible()
 
 
-def learn(visitor: Visitor) -> None:
+def train(visitor: Visitor) -> None:
     """The report on held-out pictures."""
     client = visitor.served.client
     client.finish(client.start("evaluate").id)
-    page = visitor.go("#/learn")
+    page = visitor.go("#/train")
     report = page.locator(".evaluation")
     expect(report.get_by_role("img").first).to_be_visible()
     page.set_viewport_size({"width": 1180, "height": 900})
@@ -69,7 +69,7 @@ def learn(visitor: Visitor) -> None:
 
 
 SHOTS: dict[str, Callable[[Visitor], None]] = {
-    "page-search": found, "page-why": why, "page-learn": learn,
+    "page-search": found, "page-why": why, "page-learn": train,
 }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ PLACES = {
     "sessions": ("#/sessions", "#sessions li"),
     "scenes": ("#/scenes", ".strip img"),
     "topics": ("#/topics", ".chip"),
-    "learn": ("#/learn", ".evaluation"),
+    "train": ("#/train", ".evaluation"),
 }
 
 
@@ -59,13 +59,13 @@ def test_what_can_be_opened_in_views(visit: Visits, used: Served) -> None:
     page = visitor.page
     at(visitor, *PLACES["found"])
     page.get_by_text("Filters", exact=True).click()
-    page.get_by_role("combobox", name="Words to look for").fill("co")
-    page.get_by_role("combobox", name="Words to look for").press("o")
+    page.get_by_role("combobox", name="Words to search for").fill("co")
+    page.get_by_role("combobox", name="Words to search for").press("o")
     page.keyboard.press("Backspace")
     expect(page.locator("#suggestions li").first).to_be_visible()
     page.keyboard.press("ArrowDown")
     assert faults(page) == []
-    at(visitor, *PLACES["learn"])
+    at(visitor, *PLACES["train"])
     page.evaluate(OPEN)
     assert faults(page) == []
     at(visitor, *PLACES["review"])
@@ -89,7 +89,7 @@ def test_every_dialog(visit: Visits, used: Served) -> None:
     assert faults(page) == []
     page.keyboard.press("Escape")
     at(visitor, *PLACES["sessions"])
-    page.get_by_role("button", name=re.compile("^Take back")).first.click()
+    page.get_by_role("button", name=re.compile("^Revert")).first.click()
     expect(dialog).to_be_visible()
     assert faults(page) == []
 
@@ -99,9 +99,9 @@ def test_judging(visit: Visits, used: Served) -> None:
     at(visitor, *PLACES["found"])
     visitor.grid.focus()
     visitor.page.keyboard.press("y")
-    visitor.said("Written.")
+    visitor.said("Saved.")
     visitor.page.keyboard.press("n")
-    visitor.said("does not fit. Written.")
+    visitor.said("does not fit. Saved.")
     visitor.page.keyboard.press("r")
     expect(visitor.page.locator(".judgebar")).to_contain_text("Round 1.")
     assert faults(visitor.page) == []

@@ -12,7 +12,7 @@ def test_the_printed_address_opens_the_page_once(visit: Visits, own: Served) -> 
     expect(visitor.page).to_have_title("Search · Sightline")
     assert visitor.page.url.startswith(own.address.url + "/")
     assert "code" not in visitor.page.url
-    expect(visitor.page.get_by_role("combobox", name="Words to look for")).to_be_focused()
+    expect(visitor.page.get_by_role("combobox", name="Words to search for")).to_be_focused()
     # Scripts cannot read the cookie, and the code is spent.
     assert visitor.page.evaluate("document.cookie") == ""
     late = visit(own, enter=False)
@@ -44,7 +44,7 @@ def test_an_unknown_address_is_a_page_too(visit: Visits, own: Served) -> None:
 
 def test_every_view_has_a_title_and_a_place_in_the_menu(visit: Visits, own: Served) -> None:
     visitor = visit(own)
-    # Where words lie was not learnt here, and the views that need it say so.
+    # No model of regions was trained here, and the views that need it say so.
     visitor.watch.expect("/v1/tags")
     visitor.watch.expect("/v1/scenes")
     for view in VIEWS:

@@ -78,7 +78,7 @@ def test_names_and_captions_are_shown_as_they_are_stored(visit: Visits, hostile:
 
 SHOWS = {
     "search": ".notice .chip", "review": "#review-question", "sessions": "#sessions li",
-    "scenes": ".strip img", "topics": ".chip", "learn": "#skipped",
+    "scenes": ".strip img", "topics": ".chip", "train": "#skipped",
 }  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def test_no_view_takes_texts_for_markup(visit: Visits, hostile: Served, view: st
     page = visitor.go(f"#/{view}")
     expect(page.locator(SHOWS[view]).first).to_be_visible()
     page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    if view == "learn":
+    if view == "train":
         expect(page.get_by_role("region", name="Skipped files")).to_be_visible()
     assert page.evaluate(INJECTED) == []
     shown = page.get_by_role("main").inner_text()
@@ -101,7 +101,7 @@ def test_no_view_takes_texts_for_markup(visit: Visits, hostile: Served, view: st
         assert len(queries) > 10
         flat = re.sub(r"\s+", " ", shown)
         assert [q for q in queries if re.sub(r"\s+", " ", q).strip() not in flat] == []
-    if view == "learn":
+    if view == "train":
         assert "10 files were skipped" in shown and TEXTS[0].replace("/", "∕") in shown
 
 
@@ -110,7 +110,7 @@ def test_hostile_queries_are_only_looked_for(visit: Visits, hostile: Served) -> 
     # Some are no queries, or name files, and are refused.
     visitor.watch.expect("status of 400")
     page = visitor.go()
-    box = page.get_by_role("combobox", name="Words to look for")
+    box = page.get_by_role("combobox", name="Words to search for")
     expect(box).to_be_visible()
     for text in TEXTS[::5]:
         box.fill(text)

@@ -25,7 +25,7 @@ def judge(visit: Visits, own: Served) -> Visitor:
 
 def bar(page: Page) -> Locator:
     """What was said so far."""
-    return page.get_by_role("region", name="What you said")
+    return page.get_by_role("region", name="Your judgements")
 
 
 def say(visitor: Visitor, keys: str) -> None:
@@ -34,7 +34,7 @@ def say(visitor: Visitor, keys: str) -> None:
     for key in keys:
         visitor.page.keyboard.press(key)
     new = "1 answer is new" if len(keys) == 1 else f"{len(keys)} answers are new"
-    expect(bar(visitor.page)).to_contain_text(f"{new}. All is written.")
+    expect(bar(visitor.page)).to_contain_text(f"{new}. All are saved.")
     assert len(judged(visitor.served)) == before + len(keys)
 
 
@@ -56,7 +56,7 @@ def test_three_rounds_by_keyboard(judge: Visitor) -> None:
         say(judge, "yyn")
         first = rank(judge)
         expect(bar(page)).to_contain_text(f"Round {n}.")
-        expect(bar(page)).to_contain_text("New among the first 20")
+        expect(bar(page)).to_contain_text("Among the first 20")
         expect(judge.grid).to_be_focused()
         # What fits leads the list, what does not ends it.
         said = dict(judged(judge.served))
@@ -83,7 +83,7 @@ def test_what_is_pressed_fast_is_all_heard(judge: Visitor) -> None:
 
 def test_in_an_open_picture_that_picture_is_judged(judge: Visitor) -> None:
     page = judge.page
-    judge.watch.expect(r"409.*/v1/where")  # Where words lie was not learnt here.
+    judge.watch.expect(r"409.*/v1/where")  # No model of regions here.
     first = page.evaluate("() => document.querySelector('.tile img').src.split('/').at(-2)")
     page.keyboard.press("Enter")
     opened = page.get_by_role("dialog")
@@ -91,8 +91,8 @@ def test_in_an_open_picture_that_picture_is_judged(judge: Visitor) -> None:
         page.keyboard.press(key)
         pressed = opened.get_by_role("button", name=name, exact=True)
         expect(pressed).to_have_attribute("aria-pressed", "true")
-        expect(opened.get_by_text("Written.")).to_be_visible()
-        expect(bar(page)).to_contain_text("All is written.")
+        expect(opened.get_by_text("Saved.")).to_be_visible()
+        expect(bar(page)).to_contain_text("All are saved.")
     assert [p for p, _ in judged(judge.served)] == [int(first)] * 2
     page.keyboard.press("ArrowRight")
     expect(opened.get_by_role("button", name="Does not fit", exact=True)).to_have_attribute(
@@ -104,7 +104,7 @@ def test_a_key_that_is_held_says_nothing_twice(judge: Visitor) -> None:
     for _ in range(5):
         judge.page.keyboard.down("y")
     judge.page.keyboard.up("y")
-    expect(bar(judge.page)).to_contain_text("1 picture fits, 0 do not. 1 answer is new. All is")
+    expect(bar(judge.page)).to_contain_text("1 picture fits, 0 do not. 1 answer is new. All are")
     assert len(judged(judge.served)) == 1
 
 
@@ -150,7 +150,7 @@ def test_undo_takes_back_what_was_said_last(judge: Visitor) -> None:
     say(judge, "yn")
     expect(judge.grid.locator(".fits, .unfit")).to_have_count(2)
     page.keyboard.press("u")
-    judge.said("taken back")
+    judge.said("undone")
     expect(judge.grid.locator(".unfit")).to_have_count(0)
     expect(judge.grid.locator(".fits")).to_have_count(1)
     expect(bar(page)).to_contain_text("1 picture fits, 0 do not.")
@@ -174,7 +174,7 @@ def test_what_fits_becomes_a_word(judge: Visitor) -> None:
     page = judge.page
     say(judge, "yyy")
     page.keyboard.press("w")
-    expect(bar(page).get_by_label("A word for what fits")).to_be_focused()
+    expect(bar(page).get_by_label("A word for the pictures that fit")).to_be_focused()
     page.keyboard.type("crimson")
     page.keyboard.press("Enter")
     judge.said("3 pictures have the word “crimson” now.")
@@ -188,12 +188,12 @@ def test_reset_takes_everything_back(judge: Visitor) -> None:
     rank(judge)
     expect(bar(page)).to_contain_text("Round 1.")
     bar(page).get_by_role("button", name="Reset").click()
-    asked = page.get_by_role("dialog", name="Take back all of this session?")
-    asked.get_by_role("button", name="Leave it").click()
+    asked = page.get_by_role("dialog", name="Revert this session?")
+    asked.get_by_role("button", name="Cancel").click()
     expect(bar(page)).to_contain_text("2 pictures fit, 1 does not.")
     bar(page).get_by_role("button", name="Reset").click()
-    asked.get_by_role("button", name="Take back").click()
-    judge.said("taken back")
+    asked.get_by_role("button", name="Revert").click()
+    judge.said("was reverted")
     expect(bar(page)).to_be_hidden()
     expect(judge.grid.locator(".fits, .unfit")).to_have_count(0)
     (session,) = judge.served.client.get("/v1/sessions")["sessions"]
@@ -209,15 +209,15 @@ def test_sessions_are_listed_gone_on_with_and_reverted(judge: Visitor) -> None:
     entry = page.get_by_role("list", name="Sessions, the newest first").get_by_role("listitem")
     expect(entry).to_have_count(1)
     expect(entry).to_contain_text("2 pictures fit, 1 does not")
-    entry.get_by_role("link", name="Go on with “red”").click()
+    entry.get_by_role("link", name="Resume “red”").click()
     expect(bar(page)).to_contain_text("2 pictures fit, 1 does not.")
     expect(judge.grid.locator(".fits")).to_have_count(2)
     page.keyboard.press("3")
-    entry.get_by_role("button", name="Take back “red”").click()
-    sure = page.get_by_role("dialog", name="Take back “red”?")
-    sure.get_by_role("button", name="Take all of it back").click()
-    expect(entry).to_contain_text("Taken back")
-    expect(entry.get_by_role("link", name="Go on with “red”")).to_have_count(0)
+    entry.get_by_role("button", name="Revert “red”").click()
+    sure = page.get_by_role("dialog", name="Revert “red”?")
+    sure.get_by_role("button", name="Revert").click()
+    expect(entry).to_contain_text("Reverted")
+    expect(entry.get_by_role("link", name="Resume “red”")).to_have_count(0)
     (session,) = judge.served.client.get("/v1/sessions")["sessions"]
     assert session["state"] == "reverted"
 
@@ -229,7 +229,7 @@ def test_a_picture_that_is_open_can_be_judged(judge: Visitor) -> None:
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
     page.keyboard.press("y")
-    judge.said("1 picture fits. Written.")
+    judge.said("1 picture fits. Saved.")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(judge.grid.locator(".fits")).to_have_count(1)

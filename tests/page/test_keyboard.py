@@ -78,7 +78,7 @@ def check(page: Page) -> None:
     [
         ("#/search", ".notice .chip"), ("#/search?q=cow%20mooo", ".tile img"),
         ("#/review", "#review-question"), ("#/sessions", "#sessions li"),
-        ("#/scenes", ".strip img"), ("#/topics", ".chip"), ("#/learn", "#versions table"),
+        ("#/scenes", ".strip img"), ("#/topics", ".chip"), ("#/train", "#versions table"),
     ],
 )  # fmt: skip
 def test_tab_comes_by_everything(visit: Visits, used: Served, place: str, shows: str) -> None:

@@ -23,8 +23,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def learning(visit: Visits, served: Served) -> Visitor:
     """Look at the view that learns."""
     visitor = visit(served)
-    visitor.go("#/learn")
-    expect(visitor.page.locator("#standing")).to_contain_text("Pictures")
+    visitor.go("#/train")
+    expect(visitor.page.locator("#status")).to_contain_text("Pictures")
     return visitor
 
 
@@ -37,7 +37,7 @@ def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> N
     visitor = learning(visit, large)
     page = visitor.page
     version = large.service.collection.store.version()
-    page.get_by_role("form", name="Learn").get_by_role("button", name="Learn").click()
+    page.get_by_role("form", name="Train").get_by_role("button", name="Train").click()
     expect(job(page)).to_contain_text("Running")
     bar = job(page).get_by_role("progressbar")
     expect(bar).to_be_visible()
@@ -54,16 +54,16 @@ def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> N
 def test_a_training_ends_with_its_proof(visit: Visits, own: Served) -> None:
     visitor = learning(visit, own)
     page = visitor.page
-    form = page.get_by_role("form", name="Learn")
+    form = page.get_by_role("form", name="Train")
     form.get_by_text("Options").click()
     form.get_by_label("ridge", exact=True).check()
-    form.get_by_role("button", name="Learn").click()
+    form.get_by_role("button", name="Train").click()
     expect(job(page)).to_contain_text("Done")
     expect(job(page)).to_contain_text(re.compile(r"held-out quer\w+: mean AvgP \.?\d"))
     expect(job(page)).to_contain_text(re.compile(r"Published as version \d+"))
     version = own.service.collection.store.version()
-    served = page.get_by_role("region", name="Versions that are kept").get_by_role("row")
-    expect(served.filter(has_text="Served")).to_contain_text(str(version))
+    served = page.get_by_role("region", name="Kept versions").get_by_role("row")
+    expect(served.filter(has_text="Current")).to_contain_text(str(version))
 
 
 def test_pictures_that_were_added_are_indexed_from_the_page(visit: Visits, tmp_path: Path) -> None:
@@ -73,14 +73,14 @@ def test_pictures_that_were_added_are_indexed_from_the_page(visit: Visits, tmp_p
         paint(tmp_path / "photos", 3, True, 5, start=700)
         page.get_by_role("form", name="Index").get_by_role("button", name="Index").click()
         expect(job(page)).to_contain_text("3 new")
-        expect(page.locator("#standing")).to_contain_text("27")
+        expect(page.locator("#status")).to_contain_text("27")
 
 
 def test_the_report_on_own_data_has_curves_and_p_values(visit: Visits, large: Served) -> None:
     done = large.client.finish(large.client.start("train", rankers=["cca"]).id)
     assert done.state == "done"
     page = learning(visit, large).page
-    page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
+    page.get_by_role("form", name="Evaluate").get_by_role("button", name="Evaluate").click()
     expect(job(page)).to_contain_text("Done")
     for chart in ("Learning curve", "Precision and recall"):
         drawn = job(page).get_by_role("img", name=re.compile(chart))
@@ -111,13 +111,13 @@ def test_versions_are_compared_and_rolled_back(visit: Visits, own: Served) -> No
     assert c.store.version() == second
     page.get_by_role("button", name=f"Roll back to version {first}").click()
     sure.get_by_role("button", name="Roll back").click()
-    visitor.said(f"Version {first} is served again")
+    visitor.said(f"Version {first} is published again")
     assert c.store.version() > second
 
 
 def test_a_job_that_cannot_be_done_says_why(visit: Visits, tmp_path: Path) -> None:
     with running(painted(tmp_path, train=False, n=12)) as s:
         page = learning(visit, s).page
-        page.get_by_role("form", name="Measure").get_by_role("button", name="Measure").click()
+        page.get_by_role("form", name="Evaluate").get_by_role("button", name="Evaluate").click()
         expect(job(page)).to_contain_text("Failed")
         expect(job(page)).to_contain_text("There is no word model yet")

@@ -42,7 +42,7 @@ def test_a_server_that_ended_is_told_of(visit: Visits, tmp_path: Path) -> None:
         visitor.search("red")
         expect(visitor.tiles.first).to_be_visible()
     visitor.watch.expect("ERR_CONNECTION_REFUSED")
-    page.get_by_role("combobox", name="Words to look for").fill("blue")
+    page.get_by_role("combobox", name="Words to search for").fill("blue")
     page.keyboard.press("Enter")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("The server does not answer")

@@ -32,7 +32,7 @@ def test_words_are_answered_by_keyboard_and_taken_back(visit: Visits, learnt: Se
     expect(told).to_contain_text("1 yes, 1 no, 0 skipped")
     third = asked(page)
     page.keyboard.press("s")
-    expect(told).to_contain_text("1 yes, 1 no, 1 skipped · written")
+    expect(told).to_contain_text("1 yes, 1 no, 1 skipped · saved")
     assert asked(page) != third
     page.keyboard.press("u")
     assert asked(page) == third
@@ -40,11 +40,11 @@ def test_words_are_answered_by_keyboard_and_taken_back(visit: Visits, learnt: Se
     page.keyboard.press("u")
     expect(page.locator("#review-question")).to_have_text(first)
     page.keyboard.press("y")
-    expect(told).to_contain_text("1 yes, 0 no, 0 skipped · written")
+    expect(told).to_contain_text("1 yes, 0 no, 0 skipped · saved")
     # One session holds them all, and leaving makes pictures carry what was accepted.
     with page.expect_response(re.compile("/v1/tags/carry")):
         page.keyboard.press("1")
-    visitor.said("changed. Train again")
+    visitor.said("changed")
 
 
 def test_precision_is_told_for_each_word_and_what_is_asked_can_be_narrowed(
@@ -54,7 +54,7 @@ def test_precision_is_told_for_each_word_and_what_is_asked_can_be_narrowed(
     page.get_by_label("Required precision").select_option("8 in 10")
     for kind, badge in (
         ("Words to add", "+ Word to add"),
-        ("Words to remove", "− Word to take"),
+        ("Words to remove", "− Word to remove"),
     ):
         page.get_by_label("Ask about").select_option(kind)
         expect(page.locator(".card .badge")).to_contain_text(badge)

@@ -38,11 +38,11 @@ def test_the_first_search_shows_pictures_with_scores_and_marks(visitor: Visitor)
     tiles = visitor.search("red")
     expect(tiles.first).to_have_attribute("aria-label", re.compile(r", score \d.*, exact"))
     assert {colour_of(n) for n in names(visitor, 15)} == {"red"}
-    # The rest was learnt, and nobody knows it by a word.
-    learnt = visitor.grid.locator(".predicted").first
-    expect(learnt).to_have_attribute("aria-label", re.compile("predicted"))
-    expect(learnt.locator("img")).to_have_js_property("complete", True)
-    assert learnt.locator("img").evaluate("(i) => i.naturalWidth") > 0
+    # The rest is predicted: its pictures do not have the word.
+    predicted = visitor.grid.locator(".predicted").first
+    expect(predicted).to_have_attribute("aria-label", re.compile("predicted"))
+    expect(predicted.locator("img")).to_have_js_property("complete", True)
+    assert predicted.locator("img").evaluate("(i) => i.naturalWidth") > 0
     assert page.url.endswith("#/search?q=red")
 
 
@@ -66,7 +66,7 @@ def test_the_cut_off_is_a_line_between_pictures(visitor: Visitor) -> None:
 
 def test_words_are_suggested_and_taken_by_keyboard(visitor: Visitor) -> None:
     page = visitor.go()
-    box = page.get_by_role("combobox", name="Words to look for")
+    box = page.get_by_role("combobox", name="Words to search for")
     box.press_sequentially("re")
     choices = page.get_by_role("listbox", name="Words").get_by_role("option")
     expect(choices.first).to_contain_text("red")
@@ -90,7 +90,7 @@ def test_words_are_suggested_and_taken_by_keyboard(visitor: Visitor) -> None:
 
 def test_escape_closes_suggestions_and_words_can_be_typed_to_the_end(visitor: Visitor) -> None:
     page = visitor.go()
-    box = page.get_by_role("combobox", name="Words to look for")
+    box = page.get_by_role("combobox", name="Words to search for")
     box.press_sequentially("gre")
     expect(page.locator("#suggestions")).to_be_visible()
     page.keyboard.press("Escape")
@@ -126,9 +126,9 @@ def test_a_query_that_cannot_be_read_says_why(visitor: Visitor) -> None:
 def test_an_unknown_word_has_near_ones_to_take(visitor: Visitor) -> None:
     page = visitor.go()
     visitor.search("yelow")
-    expect(page.get_by_text("No picture carries “yelow”.")).to_be_visible()
+    expect(page.get_by_text("No picture has the word “yelow”.")).to_be_visible()
     page.get_by_role("button", name="yellow").click()
-    expect(page.get_by_role("combobox", name="Words to look for")).to_have_value("yellow")
+    expect(page.get_by_role("combobox", name="Words to search for")).to_have_value("yellow")
     expect(visitor.tiles.first).to_have_attribute("aria-label", re.compile("exact"))
 
 
@@ -156,7 +156,7 @@ def test_filters_narrow_what_is_found(visitor: Visitor) -> None:
 def test_a_picture_is_chosen_and_taken_away_again(visitor: Visitor, red: Path) -> None:
     page = visitor.go()
     with page.expect_response(re.compile("/v1/search/picture")):
-        page.get_by_label("A picture to look like").set_input_files(red)
+        page.get_by_label("A picture to search by").set_input_files(red)
     expect(page.get_by_text("mine.png")).to_be_visible()
     assert {colour_of(n) for n in names(visitor, 5)} == {"red"}
     page.get_by_role("button", name="Without mine.png").click()
@@ -167,7 +167,7 @@ def test_words_and_a_picture_are_searched_for_together(visitor: Visitor, red: Pa
     page = visitor.go()
     visitor.search("yellow")
     with page.expect_response(re.compile("/v1/search/words-and-picture")) as reply:
-        page.get_by_label("A picture to look like").set_input_files(red)
+        page.get_by_label("A picture to search by").set_input_files(red)
     assert reply.value.status == 200
     assert {"yellow", "red"} >= {colour_of(n) for n in names(visitor, 6)}
 
@@ -199,7 +199,7 @@ def test_a_file_that_is_no_picture_is_refused_with_a_reason(
     visitor.watch.expect("status of 4")
     (tmp_path / "no.png").write_bytes(b"this is text")
     page = visitor.go()
-    page.get_by_label("A picture to look like").set_input_files(tmp_path / "no.png")
+    page.get_by_label("A picture to search by").set_input_files(tmp_path / "no.png")
     expect(page.get_by_role("alert")).to_be_visible()
 
 
@@ -218,11 +218,11 @@ def test_a_question_mark_lists_the_keys(visitor: Visitor) -> None:
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     page.keyboard.press("/")
-    expect(page.get_by_role("combobox", name="Words to look for")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Words to search for")).to_be_focused()
 
 
 def test_a_picture_is_opened_with_its_facts_words_and_others_like_it(visitor: Visitor) -> None:
-    # Where words lie was not learnt here, which the dialog tells.
+    # No model of regions was trained here, which the dialog says.
     visitor.watch.expect("/v1/where")
     page = visitor.go("#/search?q=red")
     expect(visitor.tiles.first).to_be_visible()
@@ -238,7 +238,7 @@ def test_a_picture_is_opened_with_its_facts_words_and_others_like_it(visitor: Vi
     expect(page.get_by_role("dialog", name=second)).to_be_visible()
     page.get_by_role("link", name="Similar to this").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator(".chip", has_text=re.compile("similar to", re.I))).to_be_visible()
+    expect(page.locator(".chip", has_text="similar to this")).to_be_visible()
     expect(visitor.tiles.first).to_be_visible()
     assert "red" in {colour_of(n) for n in names(visitor, 3)}
 

@@ -14,7 +14,7 @@ from tests.waiting import LIMIT
 from playwright.sync_api import Locator, Page, StorageState, expect  # isort: skip
 
 expect.set_options(timeout=1000 * LIMIT)
-VIEWS = ("search", "review", "sessions", "scenes", "topics", "learn")
+VIEWS = ("search", "review", "sessions", "scenes", "topics", "train")
 
 __all__ = ["VIEWS", "Locator", "Page", "Visitor", "Visits", "expect"]
 
@@ -34,7 +34,7 @@ class Visitor:
 
     def search(self, words: str) -> Locator:
         """Search for words; return the tiles of what was found."""
-        self.page.get_by_role("combobox", name="Words to look for").fill(words)
+        self.page.get_by_role("combobox", name="Words to search for").fill(words)
         with self.page.expect_response(lambda r: "/v1/search" in r.url):
             self.page.keyboard.press("Enter")
         return self.tiles

@@ -50,5 +50,5 @@ def test_differences_are_of_rows(phi: Phi) -> None:
 
 
 def test_one_picture_is_too_few(phi: Phi) -> None:
-    with pytest.raises(DataError, match="At least 2"):
+    with pytest.raises(DataError, match="at least 2"):
         Context.of(phi, (ROWS, FLAT), [4])

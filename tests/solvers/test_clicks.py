@@ -15,10 +15,10 @@ from sightline.errors import DataError, ParameterError
 from sightline.solvers.clicks import (
     ClickPairs,
     click_weights,
+    impression_table,
     over_others,
     pair_weights,
     relevance,
-    shown,
     skipped_above,
 )
 from sightline.solvers.pa_step import PassiveAggressiveWeights
@@ -37,7 +37,7 @@ def a_list(draw: st.DrawFn) -> naive.List:
 
 @given(st.lists(a_list(), max_size=12))
 def test_pairs_equal_their_twins(lists: list[naive.List]) -> None:
-    rows = shown(lists)
+    rows = impression_table(lists)
     for found, twin in (
         (skipped_above(rows), naive.skipped_above(lists)),
         (over_others(rows), naive.over_others(lists)),
@@ -50,7 +50,7 @@ def test_pairs_equal_their_twins(lists: list[naive.List]) -> None:
 
 @given(st.lists(a_list(), max_size=12), st.floats(0, 2), st.floats(0.05, 1))
 def test_relevance_equals_its_twin(lists: list[naive.List], eta: float, floor: float) -> None:
-    found = relevance(shown(lists), eta, floor)
+    found = relevance(impression_table(lists), eta, floor)
     twin = naive.relevance(lists, eta, floor)
     assert list(zip(found.query.tolist(), found.picture.tolist(), strict=True)) == sorted(twin)
     all_three = np.array([twin[key] for key in sorted(twin)]).reshape(-1, 3)
@@ -60,18 +60,18 @@ def test_relevance_equals_its_twin(lists: list[naive.List], eta: float, floor: f
 
 
 def test_weights_are_one_on_average_and_clipped() -> None:
-    rows = shown([(0, list(range(50)), None, {k}) for k in range(50)])
+    rows = impression_table([(0, list(range(50)), None, {k}) for k in range(50)])
     pairs = over_others(rows)
     assert click_weights(np.array([1, 3]), 1.0, 0.5).tolist() == [1.0, 2.0]
     free = pair_weights(pairs, 1.0, floor=0.001, most=np.inf)
     assert free.mean() == pytest.approx(1.0) and free.max() / free.min() == pytest.approx(50)
     assert pair_weights(pairs, 1.0, floor=0.001, most=1.5).max() == 1.5
     assert np.ptp(pair_weights(pairs, 0.0)) == 0
-    assert not len(pair_weights(skipped_above(shown([])), 1.0))
+    assert not len(pair_weights(skipped_above(impression_table([])), 1.0))
 
 
 def test_exposure_is_capped_without_moving_the_grade() -> None:
-    rows = shown([(0, [1, 2], None, {2})] * 100)
+    rows = impression_table([(0, [1, 2], None, {2})] * 100)
     free, capped = relevance(rows, 1.0), relevance(rows, 1.0, most=20)
     np.testing.assert_allclose(capped.worth / capped.exposure, free.worth / free.exposure)
     assert capped.exposure.tolist() == [20, 20] and capped.clicks.tolist() == [0, 100]
@@ -91,7 +91,7 @@ def test_lists_that_cannot_be_are_refused(
     wrong: tuple[int, list[int], list[int] | None, set[int]], said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
-        shown([wrong])
+        impression_table([wrong])
 
 
 def test_a_floor_must_be_a_share() -> None:
@@ -113,7 +113,7 @@ def world(seed: int) -> tuple[Vector, Vector, Vector]:
 def test_eta_is_found_from_rank_changes(eta: float) -> None:
     _, fits, old = world(1)
     lists = naive.clicks(fits, old, 0.3, eta, 3000, seed=1)
-    found = estimate_bias(shown(lists))
+    found = estimate_bias(impression_table(lists))
     assert found.how == "rank changes"
     assert found.eta == pytest.approx(eta, abs=min(3 * found.error + 0.01, 0.12))
     assert found.eta == pytest.approx(naive.best_eta(lists), abs=0.011)
@@ -127,15 +127,15 @@ def test_eta_is_found_from_swaps_where_there_are_some() -> None:
     for order in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 5, 2, 3, 4, 1, 6, 7]):
         rank = np.argsort(order).astype(np.float64)
         lists += naive.clicks(fits, -rank, 0.0, 1.2, 2000, seed=len(lists))
-    found = estimate_bias(shown(lists))
+    found = estimate_bias(impression_table(lists))
     assert found.how == "swaps" and found.eta == pytest.approx(1.2, abs=3 * found.error)
     assert found.error < 0.1
 
 
 def test_three_pictures_that_change_places_are_no_swap() -> None:
-    rows = shown([(0, [1, 2, 3], None, {1}), (0, [2, 3, 1], None, {1})] * 50)
+    rows = impression_table([(0, [1, 2, 3], None, {1}), (0, [2, 3, 1], None, {1})] * 50)
     assert by_swaps(rows).clicks == 0 and by_rank_changes(rows).clicks == 100
-    other_query = shown([(0, [1, 2], None, {1}), (1, [2, 1], None, {1})] * 50)
+    other_query = impression_table([(0, [1, 2], None, {1}), (1, [2, 1], None, {1})] * 50)
     assert by_swaps(other_query).clicks == by_rank_changes(other_query).clicks == 0
 
 
@@ -152,21 +152,21 @@ def test_a_click_counts_once_however_many_swaps_it_is_in() -> None:
     for seed in range(5):
         lists = four_in_any_order(seed, 60)
         real = sum(len(clicked) for *_, clicked in lists)
-        assert real / 2 < by_swaps(shown(lists)).clicks <= real
+        assert real / 2 < by_swaps(impression_table(lists)).clicks <= real
     # One order with three others a swap away: each clicks picture 1 once, so that is four.
     orders = [[1, 2, 3, 4], [2, 1, 3, 4], [3, 2, 1, 4], [4, 2, 3, 1]]
-    assert by_swaps(shown([(0, order, None, {1}) for order in orders])).clicks == 4
+    assert by_swaps(impression_table([(0, order, None, {1}) for order in orders])).clicks == 4
 
 
 def test_the_error_of_swaps_is_how_far_estimates_lie_off() -> None:
-    found = [by_swaps(shown(four_in_any_order(seed, 600, 0.1))) for seed in range(200)]
+    found = [by_swaps(impression_table(four_in_any_order(seed, 600, 0.1))) for seed in range(200)]
     off = np.array([(f.eta - 1.0) / f.error for f in found])
     assert abs(off.mean()) < 0.25 and 0.85 < off.std() < 1.15
 
 
 def test_without_rank_changes_eta_is_assumed() -> None:
     for lists in ([], [(0, [1, 2], None, {1})] * 500, [(0, [1, 2], None, set[int]())]):
-        found = estimate_bias(shown(lists))
+        found = estimate_bias(impression_table(lists))
         assert (found.eta, found.how, found.clicks) == (1.0, "assumed", 0)
 
 
@@ -184,8 +184,10 @@ def test_steps_on_weighted_pairs_approach_the_unbiased_ranking_and_on_plain_ones
 ) -> None:
     """Of pairs alone, which `train` does not use: grades, which it does, are tested below."""
     X, fits, old = world(seed)
-    biased = shown(naive.clicks(fits, old, 0.15, 1.5, 2000, seed=seed))
-    unbiased = over_others(shown(naive.clicks(fits, old, 0.15, 0.0, 2000, seed=seed + 9)))
+    biased = impression_table(naive.clicks(fits, old, 0.15, 1.5, 2000, seed=seed))
+    unbiased = over_others(
+        impression_table(naive.clicks(fits, old, 0.15, 0.0, 2000, seed=seed + 9))
+    )
     aim = learn(X, unbiased, np.ones(len(unbiased)))
     pairs, eta = over_others(biased), estimate_bias(biased).eta
     plain = kendalltau(learn(X, pairs, np.ones(len(pairs))), aim)[0]
@@ -197,7 +199,7 @@ def test_steps_on_weighted_pairs_approach_the_unbiased_ranking_and_on_plain_ones
 def test_the_error_is_how_far_the_worth_of_other_clicks_lies_off() -> None:
     _, fits, old = world(4)
     found = [
-        relevance(shown(naive.clicks(fits, old, 0.2, 1.0, 100, seed=s)), 1.0, 0.02)
+        relevance(impression_table(naive.clicks(fits, old, 0.2, 1.0, 100, seed=s)), 1.0, 0.02)
         for s in range(300)
     ]
     # All lists show all pictures, so that the estimates of one picture differ by chance alone.
@@ -210,7 +212,7 @@ def test_the_error_is_how_far_the_worth_of_other_clicks_lies_off() -> None:
 def test_estimated_relevance_is_what_fits_and_click_rates_are_not(seed: int) -> None:
     """Of grades, before the error is taken off: what training learns from."""
     _, fits, old = world(seed)
-    rows = shown(naive.clicks(fits, old, 0.2, 1.5, 4000, seed=seed))
+    rows = impression_table(naive.clicks(fits, old, 0.2, 1.5, 4000, seed=seed))
     found = relevance(rows, estimate_bias(rows).eta, floor=0.02)
     rates = found.clicks / np.bincount(rows.picture)
     assert spearmanr(found.grade, fits)[0] > 0.85

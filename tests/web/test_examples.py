@@ -53,7 +53,7 @@ def answers(s: Served, blocks: dict[int, str]) -> dict[int, str]:
 def test_the_examples_do_what_the_page_shows(tagged: Path, tmp_path: Path) -> None:
     commands = {i: text for i, (kind, text) in enumerate(BLOCKS) if kind == "sh"}
     first, *_ = commands
-    regions = PAGE.partition("## Words that are missing")[2].partition("\n## ")[0]
+    regions = PAGE.partition("## Suggested words and regions")[2].partition("\n## ")[0]
     there = {i: text for i, text in commands.items() if i == first or text in regions}
     rest = {i: text for i, text in commands.items() if i == first or i not in there}
     assert len(there) >= 5 and len(rest) >= 15

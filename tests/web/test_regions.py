@@ -104,7 +104,7 @@ def test_without_regions_that_is_said(served: Served, taught: Collection) -> Non
         ("GET", "/v1/scenes", b""),
     ):  # fmt: skip
         reply = served.ask(method, path, body)
-        assert reply.status in (400, 409) and "train --regions" in reply.json["detail"]
+        assert reply.status in (400, 409) and "train regions" in reply.json["detail"]
 
 
 def test_heat_maps_of_hits(served: Served, taught: Collection) -> None:

@@ -145,7 +145,7 @@ def test_words_and_a_picture_that_cannot_be(
     kind, path = {"Content-Type": "image/png"}, "/v1/search/words-and-picture"
     broken = served.ask("POST", f"{path}?query=red", picture[:60], kind)
     assert (broken.status, broken.code) == (422, "data")
-    assert broken.json["detail"].startswith("The picture that was sent cannot be read: ")
+    assert broken.json["detail"].startswith("The uploaded picture cannot be read: ")
     assert str(tmp_path) not in broken.json["detail"]
     for query, status in (
         ("", 422), ("?query=", 422), ("?query=+", 400), ("?query=-red", 400),

@@ -263,7 +263,7 @@ def test_impossible_input_is_refused() -> None:
         Combination("sum").fit(scores[0])
     with pytest.raises(DataError, match=r"12 words. Got 3"):
         Combination("sum").fit(scores).rows(scores[:, :3])
-    with pytest.raises(ParameterError, match="'given'"):
+    with pytest.raises(ParameterError, match="'user_weights'"):
         Combination("product").weights([1.0], [-1.0])
     with pytest.raises(DataError, match="'offset' is missing"):
         Combination.from_arrays("sum", {"slope": np.ones(1)})

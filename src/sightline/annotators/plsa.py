@@ -66,7 +66,7 @@ class PLSA(CountAnnotator):
     ----------
     n_aspects : int, default=400
         Number of aspects; lowered to the number of training pictures with words, with a warning
-        where another than the usual number was asked for.
+        where a number other than the default was given.
     n_iter : int, default=100
         The most iterations of each step.
     tol : float, default=0.0001

@@ -62,7 +62,7 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
     where = f"-C {built.pictures} --store {base / 'store'}"
     click.echo(f'  {sys.argv[0]} search "happy cat" {where}')
     click.echo(f"  {sys.argv[0]} evaluate --plot {base / 'curve.png'} {where}")
-    click.echo("Or look at it in a browser: search, judge, see why, review, learn:")
+    click.echo("Or use it in a browser: search, judge, explain, review, train:")
     click.echo(f"  {sys.argv[0]} serve {where}")
     return _offer_page(built.pictures, base / "store")
 

@@ -343,7 +343,7 @@ class Collection:
         n = self.k_or_default(k)
         if terms := pictures_of(query):
             if ids is not None or offset is not None or count:
-                raise UsageError("Only lists of words are given in parts and counted.")
+                raise UsageError(f"Only searches by words have parts and counts. Got {query!r}.")
             from sightline.collection.similarity.candidates import by_sign, similar
 
             with self.home.reader() as reader:

@@ -1,7 +1,7 @@
-"""Features: ways to turn one small picture into a vector.
+"""Features: the extraction of a vector from one small picture.
 
 `whole` features describe the whole picture, `local` ones its blocks and keypoints, `deep` ones come
-from networks trained on ImageNet. `ImportedVectors` are the user's own. Each keeps
+from networks trained on ImageNet. `ImportedVectors` are the user's own. Each implements
 `contracts.Feature`; `sightline.registry` has their names in commands.
 """
 

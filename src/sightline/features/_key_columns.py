@@ -1,4 +1,4 @@
-"""Which column or array of a file of vectors holds the key: what says whose picture each row is.
+"""Which column or array of a file of vectors holds the key, which identifies each row's picture.
 
 Programs call it by many names: clip-retrieval `image_path`, rclip and FiftyOne `filepath`, Hugging
 Face `file_name`, img2dataset `url` and `key`, webdataset `__key__`. Case, `_`, `-`, `.` and a
@@ -45,10 +45,10 @@ class Keys:
     values : tuple of bytes
         The key of each row as it was written; empty where a row has none.
     implied : bool
-        Rows assigned by it are kept under the fingerprint of the file alone. That is so for the
-        column that was read before others were known, so that rows in existing stores stay valid.
+        Rows assigned by it have the fingerprint of the file alone. That is so for the column that
+        older releases read, so that rows in existing stores stay valid.
     digest : str
-        Checksum of the file the keys stand in, if it is not the one with the vectors.
+        Checksum of the file with the keys, if it is not the one with the vectors.
     """
 
     column: str
@@ -58,22 +58,22 @@ class Keys:
 
 
 def is_key(column: str) -> bool:
-    """Say whether a column of text with this name is taken for keys."""
+    """Return whether a column of text with this name is taken for keys."""
     return _plain(column) in _RANK
 
 
 def is_path(column: str) -> bool:
-    """Say whether a column with this name must hold paths or file names."""
+    """Return whether a column with this name must hold paths or file names."""
     return _plain(column) in PATH_NAMES
 
 
 def preference(column: str) -> tuple[int, str]:
-    """Return what columns of keys are sorted by, the best first."""
+    """Return the sort key of columns of keys, the best first."""
     return _RANK.get(_plain(column), len(_RANK)), column
 
 
 def key_columns(file: str, texts: Sequence[str], name: str) -> tuple[list[str], list[str]]:
-    """Part columns of text into those that hold keys, the best first, and all others.
+    """Split columns of text into those that hold keys, the best first, and all others.
 
     `name` is the one column that holds keys, if the user named it.
 
@@ -84,13 +84,13 @@ def key_columns(file: str, texts: Sequence[str], name: str) -> tuple[list[str], 
     """
     if name:
         same = [t for t in texts if t == name]
-        found = same or [t for t in texts if t.lower() == name.lower()]
-        if len(found) != 1:
+        keys = same or [t for t in texts if t.lower() == name.lower()]
+        if len(keys) != 1:
             has = listed(sorted(texts)) or "none"
             raise DataError(f"{file} has no key column {name!r:.60}. Its columns of text: {has}.")
     else:
-        found = sorted((t for t in texts if is_key(t)), key=preference)
-    return found, [t for t in texts if t not in found]
+        keys = sorted((t for t in texts if is_key(t)), key=preference)
+    return keys, [t for t in texts if t not in keys]
 
 
 def listed(columns: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Vectors in a Parquet table: a column of lists, or a column for each number, and one of keys.
 
 A damaged or hostile table can make the library end the process, or unpack a few bytes to gigabytes.
-So it is read in a process of its own, within limits, that writes plain rows to a file without name.
+So it is read in a process of its own, with limits, that writes plain rows to an unnamed file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from sightline.errors import DataError, MissingExtra, SightlineError
 from sightline.features._key_columns import Keys, is_path, key_columns
 from sightline.features._vector_files import Header, Table, check_matrix, check_size, choose, named
 
-# What key columns were called before others were known; see `Keys.implied`.
+# Names of key columns in older releases; see `Keys.implied`.
 _IMPLIED = ("path", "file", "filename", "image", "name")
-# No key is longer; what is longer is the picture itself.
+# No key is longer; longer values are the pictures themselves.
 _LONGEST = 1 << 16
 _NO_VECTOR = frozenset(("id", "index", "__index_level_0__"))
 _AT_ONCE = 1024
@@ -55,20 +55,20 @@ def _run(
         raise MissingExtra.of("Reading .parquet files", "parquet")
     with tempfile.TemporaryFile() as keys:
         fds = (*((rows.fileno(),) if rows else ()), keys.fileno())
-        given = [os.fspath(path), key_column, *map(str, reversed(fds))]
-        ran = subprocess.run(
+        arguments = [os.fspath(path), key_column, *map(str, reversed(fds))]
+        process = subprocess.run(
             # Without -P, Python files lying in the current folder could be imported and run.
-            [sys.executable, "-P", "-m", __name__, *given],
+            [sys.executable, "-P", "-m", __name__, *arguments],
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env={**os.environ, **_QUIET},
         )
-        if ran.returncode == _REFUSED:
-            raise DataError(json.loads(ran.stdout))
-        if ran.returncode:
-            raise ValueError(f"its reader ended with code {ran.returncode}")
-        (n, length), columns, texts = json.loads(ran.stdout)
+        if process.returncode == _REFUSED:
+            raise DataError(json.loads(process.stdout))
+        if process.returncode:
+            raise ValueError(f"its reader ended with code {process.returncode}")
+        (n, length), columns, texts = json.loads(process.stdout)
         keys.seek(0)
         values = tuple(keys.read().split(b"\0"))
         found = tuple(
@@ -84,18 +84,18 @@ def main(argv: list[str]) -> int:
     try:
         with os.fdopen(int(argv[2]), "wb") as keys:
             if len(argv) == 3:
-                said: object = _copy(path, argv[1], keys, None)
+                answer: object = _copy(path, argv[1], keys, None)
             else:
                 with os.fdopen(int(argv[3]), "wb") as rows:
-                    said = _copy(path, argv[1], keys, rows)
+                    answer = _copy(path, argv[1], keys, rows)
             code = 0
     except SightlineError as e:
-        said, code = str(e), _REFUSED
+        answer, code = str(e), _REFUSED
     except (Exception, MemoryError) as e:
         text = str(e)[:300] or type(e).__name__
-        said = f"{named(path)} is no .parquet file that can be read: {text}. Save it again."
+        answer = f"{named(path)} is no .parquet file that can be read: {text}. Save it again."
         code = _REFUSED
-    sys.stdout.write(json.dumps(said))
+    sys.stdout.write(json.dumps(answer))
     return code
 
 
@@ -138,13 +138,13 @@ def _copy_keys(path: Path, file: Any, columns: list[str], n: int, keys: IO[bytes
     for column in columns:
         begin, done, wrong = keys.tell(), 0, ""
         for batch in file.iter_batches(_AT_ONCE, columns=[column], use_threads=False):
-            found, wrong = _texts(batch.column(column))
+            texts, wrong = _texts(batch.column(column))
             if wrong:
                 break
-            size += sum(map(len, found)) + len(found)
+            size += sum(map(len, texts)) + len(texts)
             check_size(path, size)
-            keys.write((b"\0" if copied or done else b"") + b"\0".join(found))
-            done += len(found)
+            keys.write((b"\0" if copied or done else b"") + b"\0".join(texts))
+            done += len(texts)
         if wrong:
             # Columns of this name may hold the pictures themselves.
             keys.seek(begin)
@@ -162,7 +162,7 @@ def _copy_keys(path: Path, file: Any, columns: list[str], n: int, keys: IO[bytes
 
 
 def _limit_memory(size: int) -> None:
-    """Allow this process little more than it has; where that is not known, it goes without."""
+    """Limit this process to little more memory than it has; without /proc there is no limit."""
     import resource
 
     try:
@@ -264,12 +264,12 @@ def _texts(column: Any) -> tuple[list[bytes], str]:
     import pyarrow as pa
 
     # As bytes, since a file name need not be UTF-8.
-    known = column.dictionary.cast(pa.large_binary()).to_pylist()
-    strange = next((k for k in known if k and (b"\0" in k or len(k) > _LONGEST)), None)
+    distinct = column.dictionary.cast(pa.large_binary()).to_pylist()
+    strange = next((k for k in distinct if k and (b"\0" in k or len(k) > _LONGEST)), None)
     if strange is not None:
         return [], f"{strange!r:.60}"
     indices = column.indices.to_pylist()
-    return [b"" if i is None else known[i] or b"" for i in indices], ""
+    return [b"" if i is None else distinct[i] or b"" for i in indices], ""
 
 
 if __name__ == "__main__":

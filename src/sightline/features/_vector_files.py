@@ -1,7 +1,7 @@
-"""The formats in which people keep vectors: each read without running or trusting anything in it.
+"""File formats of vectors, each read without running or trusting its content.
 
-Nothing is unpickled. What a header promises is compared with what the file can hold before memory
-is asked for, since a megabyte of zip can promise a gigabyte of zeros.
+Nothing is unpickled. The size in a header is compared with that of the file before memory is
+allocated, since a megabyte of zip can declare a gigabyte of zeros.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_BYTES = 8 << 30
 
 VECTORS = ("vectors", "embeddings", "vector", "embedding")
 
-# What key columns were called before others were known; see `Keys.implied`.
+# Names of key columns in older releases; see `Keys.implied`.
 _IMPLIED = ("paths", "names", "files", "ids")
 _HEAD = 64 << 10
 _DIRECTORY = 1 << 20
@@ -43,10 +43,10 @@ _SAFETENSORS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a file holds: rows as they are, possibly mapped, and whose they are if it says so.
+    """The content of a file: rows as they are, possibly memory-mapped, and keys if it has any.
 
-    `keys` are the columns that can tell, the best first; `texts` names other columns with a text
-    for each row.
+    `keys` are the columns of keys, the best first; `texts` names other columns with a text for each
+    row.
     """
 
     rows: NDArray[Any]
@@ -56,7 +56,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """An array that was not read yet: what it promises, and where its bytes begin."""
+    """The header of an array that was not read yet: shape, type and position."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -78,7 +78,7 @@ def allowed_bytes(path: Path) -> int:
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Refuse content that is far larger than its file."""
+    """Raise DataError for content that is far larger than its file."""
     allowed = allowed_bytes(path)
     if n_bytes > allowed:
         raise DataError(
@@ -88,7 +88,7 @@ def check_size(path: Path, n_bytes: int) -> None:
 
 
 def check_matrix(path: Path, header: Header) -> None:
-    """Refuse what is no matrix of numbers with at least one row and one column."""
+    """Raise DataError unless it is a matrix of numbers with at least one row and one column."""
     if header.dtype.hasobject:
         raise DataError(
             f"The vectors file {named(path)} holds Python objects, which are never read because "
@@ -124,14 +124,14 @@ def named(path: Path) -> str:
 
 def choose(path: Path, arrays: Mapping[str, Header]) -> str:
     """Return the name of the array that holds the vectors."""
-    found = [n for n in arrays if n.lower() in VECTORS]
-    found = found or [n for n, h in arrays.items() if h.numeric and len(h.shape) == 2]
-    found = found or (list(arrays) if len(arrays) == 1 else [])
-    if len(found) == 1:
-        return found[0]
+    candidates = [n for n in arrays if n.lower() in VECTORS]
+    candidates = candidates or [n for n, h in arrays.items() if h.numeric and len(h.shape) == 2]
+    candidates = candidates or (list(arrays) if len(arrays) == 1 else [])
+    if len(candidates) == 1:
+        return candidates[0]
     has = ", ".join(f"{n!r:.40} {h.dtype} {h.shape}" for n, h in list(arrays.items())[:8])
     raise DataError(
-        f"{'More than one' if found else 'None'} of the arrays in {named(path)} can be the "
+        f"{'More than one' if candidates else 'None'} of the arrays in {named(path)} can be the "
         f"vectors. It has: {has or 'none'}. Name the one that is meant 'vectors'."
     )
 
@@ -157,7 +157,7 @@ def read_npy(path: Path, key_column: str) -> Table:
 
 
 def _array_header(f: IO[bytes]) -> Header:
-    # Of a header that claims to be longer only this much is looked at, so it is refused as cut off.
+    # A longer header is read up to this size only, and so fails as truncated.
     head = io.BytesIO(f.read(_HEAD))
     version = np.lib.format.read_magic(head)
     if version == (1, 0):
@@ -173,12 +173,12 @@ def _array_header(f: IO[bytes]) -> Header:
 
 
 class _Guarded(io.FileIO):
-    """A zip file's list of contents is read in one go; a list of a million names is refused."""
+    """A zip file whose list of contents, which is read at once, is limited in size."""
 
     def read(self, size: int | None = -1) -> Any:
         if size is not None and size > _DIRECTORY:
             raise ValueError(f"it asks for {size} bytes at once, and at most {_DIRECTORY} are read")
-        # Without a size it is asked for its last few kilobytes.
+        # Without a size zipfile reads the last few kilobytes.
         return super().read(_DIRECTORY if size is None or size < 0 else size)
 
 
@@ -222,7 +222,7 @@ def _text_arrays(
 
 
 def _must_be_keys(name: str, header: Header) -> bool:
-    """Say whether an array that cannot be used as keys was certainly meant to be."""
+    """Return whether an unusable array was certainly meant to be keys."""
     return bool(header.shape) and (is_path(name) or name in _IMPLIED[:3])
 
 
@@ -258,18 +258,20 @@ def as_paths(array: NDArray[Any]) -> tuple[bytes, ...]:
     """Return an array of text as paths."""
     if array.ndim != 1:
         raise DataError(f"Paths must be an array of one dimension. Got shape {array.shape}.")
-    found = array.tolist()
-    return tuple(p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape") for p in found)
+    values = array.tolist()
+    return tuple(
+        p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape") for p in values
+    )
 
 
 # -- .safetensors ----------------------------------------------------------------------------------
 
 
 def read_safetensors(path: Path, key_column: str) -> Table:
-    """Map a tensor into memory; keys may stand in the metadata, as a JSON list."""
+    """Map a tensor into memory; keys may be in the metadata, as a JSON list."""
     from safetensors import safe_open
 
-    # The library refuses what is malformed; since it copies tensors, they are mapped here.
+    # The library raises for malformed files; since it copies tensors, they are mapped here.
     with safe_open(os.fspath(path), framework="numpy") as f:
         metadata = f.metadata() or {}
     with open(path, "rb") as raw:
@@ -307,9 +309,9 @@ def _tensor_header(tensor: dict[str, Any], start: int) -> Header:
 def _listed(text: str) -> tuple[bytes, ...] | None:
     """Return a JSON list of strings; None where a text is something else."""
     try:
-        found = json.loads(text)
-        if isinstance(found, list) and all(isinstance(p, str) for p in found):
-            return tuple(p.encode("utf-8", "surrogateescape") for p in found)
+        values = json.loads(text)
+        if isinstance(values, list) and all(isinstance(p, str) for p in values):
+            return tuple(p.encode("utf-8", "surrogateescape") for p in values)
     except (ValueError, RecursionError):
         pass
     return None

@@ -1,8 +1,8 @@
-"""Vectors somebody else computed (CLIP, DINO, anything): a file of them becomes a feature.
+"""Vectors computed by other programs (CLIP, DINO, any): a file of them becomes a feature.
 
-A file has one row for each picture. Which row is whose is said by a key column in the file, by a
-list beside it, or by the metadata that clip-retrieval writes; see `_key_columns` for the names that
-are known. There may be several such columns: the caller, who knows the pictures, chooses. The
+A file has one row for each picture. Rows are assigned to pictures by a key column in the file, by a
+list beside it, or by the metadata that clip-retrieval writes; see `_key_columns` for the names of
+columns. There may be several such columns: the caller, who knows the pictures, chooses. The
 feature's fingerprint covers the content and the column, so rows of two states of a file, or of one
 file assigned in two ways, are never mixed.
 
@@ -56,7 +56,7 @@ class ImportedVectors:
     Attributes
     ----------
     name, fingerprint : str
-        The feature's name, and what its rows are kept under.
+        The feature's name, and the fingerprint of its rows.
     length : int
         Numbers in each vector.
     keys : Keys or None
@@ -66,11 +66,11 @@ class ImportedVectors:
     texts : tuple of str
         The other columns that have a text for each row.
     rows : ndarray
-        The numbers as they lie in the file, possibly mapped; `take` gives them as float32.
+        The numbers as in the file, possibly memory-mapped; `take` gives them as float32.
     file_sha256 : str
         Checksum of the file.
     source : Path
-        Where the file lies.
+        Path of the file.
     stamp : str
         Its size and time when it was read.
     key_column : str
@@ -95,14 +95,14 @@ class ImportedVectors:
 
     @property
     def sha256(self) -> str:
-        """Checksum of the file, and of the file the keys stand in if that is another."""
+        """Checksum of the file, and of the file with the keys if that is another."""
         if self.keys is None or not self.keys.digest:
             return self.file_sha256
         return hashlib.sha256(f"{self.file_sha256} {self.keys.digest}".encode()).hexdigest()
 
     @property
     def fingerprint(self) -> str:
-        """What the rows are kept under."""
+        """The fingerprint that rows are stored with."""
         column = "" if self.keys is None or self.keys.implied else self.keys.column
         return fingerprint(self.name, self.sha256, self.length, column)
 
@@ -111,7 +111,7 @@ class ImportedVectors:
         return replace(self, keys=keys)
 
     def check_keys(self) -> None:
-        """Refuse keys that are missing, or are the same on two rows."""
+        """Raise DataError for keys that are missing, or the same on two rows."""
         if self.keys is not None:
             _check_keys(self.source, self.keys)
 
@@ -119,7 +119,7 @@ class ImportedVectors:
         return len(self.rows)
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return some rows as they go into the store."""
+        """Return some rows as they are stored."""
         out = _as_float32(self.rows[np.asarray(rows, np.int64)])
         if not np.isfinite(out).all():
             # They were all finite when the file was read.
@@ -130,8 +130,8 @@ class ImportedVectors:
 def read_vectors(path: Path, name: str | None = None, key_column: str = "") -> ImportedVectors:
     """Read a file of vectors: .npy, .npz, .parquet or .safetensors.
 
-    Of several key columns the best by name is set; the others are among the `candidates`. Whether
-    keys are missing or repeated is asked of the one that is chosen, by `check_keys`.
+    Of several key columns the best by name is set; the others are among the `candidates`. Missing
+    or repeated keys are checked of the chosen column only, by `check_keys`.
 
     Parameters
     ----------
@@ -139,9 +139,9 @@ def read_vectors(path: Path, name: str | None = None, key_column: str = "") -> I
         Path The file. Beside an .npy or .safetensors file, `x.paths.txt` or `x.txt` may list the
         paths of its rows, one on each line.
     name : str, optional
-        What to call the feature; by default the file's name without its ending.
+        The name of the feature; by default the file's name without its ending.
     key_column : str, optional
-        The column or array of keys, where it has a name that is not known or there are several.
+        The column or array of keys, where its name is unknown or there are several.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _fitting(path: Path, table: Table) -> tuple[Keys, ...]:
 
 
 def fingerprint(name: str, sha256: str, length: int, column: str = "") -> str:
-    """Return the name under which rows of a file are kept: they fit only an equal one."""
+    """Return the fingerprint of rows of a file, which only an equal file has."""
     about = json.dumps([name, sha256, length, *([column] if column else [])])
     return str(Fingerprint(name, hashlib.sha256(about.encode()).hexdigest()[:12]))
 
@@ -227,7 +227,7 @@ def _read(path: Path, ending: str, key_column: str) -> Table:
     except OSError as e:
         raise _unreadable(path, e) from e
     except Exception as e:
-        # Whatever a reader stumbles over in a broken file, the file is at fault.
+        # Any error of a reader is the fault of the file.
         raise DataError(
             f"{named(path)} is no {ending} file that can be read: {str(e)[:300]}. Save it again."
         ) from e

@@ -1,4 +1,4 @@
-"""Compiled: where relevant pictures stand among the others, for many queries."""
+"""Compiled: the ranks of relevant pictures, for many queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def first_nan(scores: Floats) -> int:
 
 @njit(cache=True, nogil=True)
 def count_ahead(scores: Floats | Doubles, picture: int, n: int) -> int:
-    """Return how many pictures stand before one: of a higher score, or equal and earlier."""
+    """Return how many pictures precede one: of a higher score, or equal and earlier."""
     s = scores[picture]
     ahead = 0
     for j in range(picture):
@@ -63,8 +63,8 @@ def ranks_among_listed(scores: Floats, fit: Ints, negative: Ints, positions: Int
 def ranks_of_many(scores: Floats | Doubles, fit: Ints, positions: Ints) -> None:
     """Write the ranks of many relevant pictures, the best first.
 
-    Only these are sorted. Each other picture is counted after the relevant ones that stand before
-    it, which are the first so many.
+    Only these are sorted. Each other picture is counted after the relevant ones that precede it,
+    which are found by bisection.
     """
     listed = np.sort(fit)
     n = len(listed)
@@ -136,15 +136,15 @@ def measure_rows(
         if n == 0:
             average[q] = precision[q] = even[q] = np.nan
             continue
-        places = np.empty(n, dtype=np.int64)
+        positions = np.empty(n, dtype=np.int64)
         if len(negative_start):
             listed = negative[negative_start[q] : negative_start[q + 1]]
-            ranks_among_listed(scores[i], relevant, listed, places)
-            places.sort()
+            ranks_among_listed(scores[i], relevant, listed, positions)
+            positions.sort()
         else:
-            ranks_of(scores[i], relevant, places)
+            ranks_of(scores[i], relevant, positions)
         in_k, in_n = 0, 0
         for r in range(n):
-            in_k += places[r] < k
-            in_n += places[r] < n
-        average[q], precision[q], even[q] = average_precision(places), in_k / k, in_n / n
+            in_k += positions[r] < k
+            in_n += positions[r] < n
+        average[q], precision[q], even[q] = average_precision(positions), in_k / k, in_n / n

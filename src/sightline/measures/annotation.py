@@ -1,7 +1,7 @@
-"""Measures of annotation: how well the words put on pictures fit the words they should have.
+"""Measures of annotation: how well predicted words agree with the true words of pictures.
 
-Truth and prediction are tables of yes and no, a row a picture and a column a word. A word that no
-test picture carries has no recall: it is left out of the means and counted. A word that is never
+Truth and prediction are binary tables, a row a picture and a column a word. A word that no test
+picture carries has no recall: it is left out of the means and counted. A word that is never
 predicted has precision 0.
 """
 
@@ -57,8 +57,8 @@ class FMeasured:
     macro : float
         Mean of each picture's own F.
     n, skipped : int
-        Pictures in `macro`, and pictures left out of it because they neither carry nor are given a
-        word, so that their F is 0/0.
+        Pictures in `macro`, and pictures left out of it because they have neither true nor
+        predicted words, so that their F is 0/0.
     """
 
     micro: float
@@ -96,7 +96,7 @@ def annotation_quality(truth: ArrayLike, predicted: ArrayLike) -> Annotated:
     truth : array-like
         Which words each picture carries.
     predicted : array-like
-        Which words each picture was given; `top_words(scores)` gives five.
+        The predicted words of each picture; `top_words(scores)` gives five.
 
     Examples
     --------
@@ -104,34 +104,34 @@ def annotation_quality(truth: ArrayLike, predicted: ArrayLike) -> Annotated:
     >>> found.precision, found.recall, found.f1, found.n_plus
     (0.5, 0.25, 0.3333333333333333, 1)
     """
-    true, given = _tables(truth, predicted)
-    right = (true & given).sum(axis=0)
+    true, assigned = _tables(truth, predicted)
+    right = (true & assigned).sum(axis=0)
     carried = true.sum(axis=0)
-    known = carried > 0
-    precision = np.where(known, right / np.maximum(given.sum(axis=0), 1), np.nan)
-    recall = np.where(known, right / np.maximum(carried, 1), np.nan)
-    n = int(known.sum())
-    p, r = _mean(precision[known]), _mean(recall[known])
+    carried_by_some = carried > 0
+    precision = np.where(carried_by_some, right / np.maximum(assigned.sum(axis=0), 1), np.nan)
+    recall = np.where(carried_by_some, right / np.maximum(carried, 1), np.nan)
+    n = int(carried_by_some.sum())
+    p, r = _mean(precision[carried_by_some]), _mean(recall[carried_by_some])
     n_plus = int(np.count_nonzero(right))
-    return Annotated(p, r, _harmonic(p, r), n_plus, precision, recall, n, known.size - n)
+    return Annotated(p, r, _harmonic(p, r), n_plus, precision, recall, n, carried_by_some.size - n)
 
 
 def f_measure(truth: ArrayLike, predicted: ArrayLike) -> FMeasured:
     """Measure predicted word sets, over all decisions and picture by picture.
 
-    A picture without words that is given some counts 0.
+    A picture without true words counts 0 if any is predicted.
 
     >>> found = f_measure([[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]])
     >>> round(found.micro, 4), round(found.macro, 4)
     (0.8, 0.8333)
     """
-    true, given = _tables(truth, predicted)
-    right = (true & given).sum(axis=1)
-    marks = true.sum(axis=1) + given.sum(axis=1)
-    known = marks > 0
-    n = int(known.sum())
-    micro = float(2 * right.sum() / marks.sum()) if n else float("nan")
-    return FMeasured(micro, _mean(2 * right[known] / marks[known]), n, known.size - n)
+    true, assigned = _tables(truth, predicted)
+    right = (true & assigned).sum(axis=1)
+    sizes = true.sum(axis=1) + assigned.sum(axis=1)
+    defined = sizes > 0
+    n = int(defined.sum())
+    micro = float(2 * right.sum() / sizes.sum()) if n else float("nan")
+    return FMeasured(micro, _mean(2 * right[defined] / sizes[defined]), n, defined.size - n)
 
 
 def _tables(truth: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -146,7 +146,7 @@ def _table(values: ArrayLike, other: ArrayLike, what: str) -> NDArray[np.bool_]:
             f"{what} is of shape {table.shape}, the other of {np.shape(other)}."
         )
     yes: NDArray[np.bool_] = table.astype(np.bool_)
-    # Scores handed over by mistake would all read as yes.
+    # Scores passed by mistake would all be true.
     if not np.array_equal(yes, table):
         raise DataError(f"{what} must hold only 0 and 1. Use top_words to choose words by score.")
     return yes

@@ -16,7 +16,7 @@ def normalized_mutual_information(clusters: ArrayLike, classes: ArrayLike) -> fl
     """Return NMI = I(clusters; classes) / ((H(clusters) + H(classes)) / 2), with natural logs.
 
     Two groupings that both put everything into one group agree fully: 1. If only one of them does,
-    it tells nothing about the other: 0.
+    it is independent of the other: 0.
 
     Parameters
     ----------

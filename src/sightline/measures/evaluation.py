@@ -25,7 +25,7 @@ class Measured:
     Attributes
     ----------
     measure : str
-        Name as it was asked for.
+        Name as it was given.
     mean : float
         Average over the `n` queries that have a value; NaN if none has.
     values : ndarray of float64
@@ -49,9 +49,9 @@ def mean_over(name: str, values: ArrayLike) -> Measured:
     (0.75, 2, 1)
     """
     per_query = np.asarray(values, dtype=np.float64)
-    known = per_query[~np.isnan(per_query)]
-    mean = float(known.mean()) if known.size else float("nan")
-    return Measured(name, mean, per_query, known.size, per_query.size - known.size)
+    defined = per_query[~np.isnan(per_query)]
+    mean = float(defined.mean()) if defined.size else float("nan")
+    return Measured(name, mean, per_query, defined.size, per_query.size - defined.size)
 
 
 def evaluate(
@@ -64,7 +64,7 @@ def evaluate(
     queries : iterable of Ranking
         From `rankings`, `rank` or `judged_run`; taken one at a time.
     measures : iterable of str or Measure
-        Names or measures; the answer keeps their order.
+        Names or measures; the result keeps their order.
     empty : {"skip", "zero"}, default="skip"
         What a query without a relevant picture counts: "skip" leaves it out, "zero" is 0.
 
@@ -77,13 +77,13 @@ def evaluate(
     """
     if empty not in ("skip", "zero"):
         raise ParameterError.of("empty", "evaluate", "'skip' or 'zero'", empty)
-    asked = [measure(m) if isinstance(m, str) else m for m in measures]
-    rows = [_row(ranking, asked, empty) for ranking in queries]
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(asked))
-    return tuple(mean_over(m.name, table[:, i].copy()) for i, m in enumerate(asked))
+    chosen = [measure(m) if isinstance(m, str) else m for m in measures]
+    rows = [_row(ranking, chosen, empty) for ranking in queries]
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(chosen))
+    return tuple(mean_over(m.name, table[:, i].copy()) for i, m in enumerate(chosen))
 
 
-def _row(ranking: Ranking, asked: list[Measure], empty: Empty) -> list[float]:
+def _row(ranking: Ranking, chosen: list[Measure], empty: Empty) -> list[float]:
     if not ranking.n_relevant:
-        return [0.0 if empty == "zero" else float("nan")] * len(asked)
-    return [m.of(ranking) for m in asked]
+        return [0.0 if empty == "zero" else float("nan")] * len(chosen)
+    return [m.of(ranking) for m in chosen]

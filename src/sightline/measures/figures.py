@@ -78,10 +78,10 @@ class Figures:
     @classmethod
     def read(cls, file: Path) -> Figures:
         """Read figures that `write` wrote."""
-        said = json.loads(file.read_bytes())
-        rows = [Figure(**r) for r in said["rows"]]
-        tests = [Compared(**t) for t in said["tests"]]
-        return cls(said["experiment"], said["settings"], rows, tests)
+        stored = json.loads(file.read_bytes())
+        rows = [Figure(**r) for r in stored["rows"]]
+        tests = [Compared(**t) for t in stored["tests"]]
+        return cls(stored["experiment"], stored["settings"], rows, tests)
 
     def write(self, file: Path) -> None:
         """Write the JSON; the file appears whole or not at all."""

@@ -1,4 +1,4 @@
-"""A run held against judgements: what was found for each query, and what is known to fit it.
+"""A run with judgements: the ranked pictures of each query, and their relevance.
 
 Picture ids are strings here, as in the files of evaluation tools; ties between ids that are
 numbers are broken as numbers.
@@ -35,14 +35,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run held against judgements, ready for `evaluate`.
+    """A run with judgements, ready for `evaluate`.
 
     Attributes
     ----------
     queries, rankings : tuple of str or tuple of Ranking
-        The judged queries; one the run does not answer has an empty list.
+        The judged queries; one without a list in the run has an empty one.
     unjudged : tuple of str
-        Queries of the run that nobody judged.
+        Queries of the run without judgements.
     """
 
     queries: tuple[str, ...]
@@ -53,30 +53,30 @@ class JudgedRun:
 def judged_run(
     lists: Sequence[RankedList], judged: Sequence[Judged], *, ties: Ties = "id"
 ) -> JudgedRun:
-    """Hold a run against judgements; a picture without a judgement is not relevant.
+    """Join a run with judgements; a picture without a judgement is not relevant.
 
     >>> run = [RankedList("sea", ("7", "8"), (0.9, 0.5))]
     >>> judged_run(run, [Judged("sea", ("8", "9"), (1.0, 1.0))]).rankings[0].n_relevant
     2
     """
-    answers = {found.query: found for found in lists}
-    known = {found.query for found in judged}
-    pairs = [(answers.get(j.query, RankedList(j.query, (), ())), j) for j in judged]
+    by_query = {ranked.query: ranked for ranked in lists}
+    judged_queries = {j.query for j in judged}
+    pairs = [(by_query.get(j.query, RankedList(j.query, (), ())), j) for j in judged]
     return JudgedRun(
         tuple(j.query for j in judged),
-        tuple(_judged_ranking(found, j, ties) for found, j in pairs),
-        tuple(query for query in answers if query not in known),
+        tuple(_judged_ranking(ranked, j, ties) for ranked, j in pairs),
+        tuple(query for query in by_query if query not in judged_queries),
     )
 
 
-def _judged_ranking(found: RankedList, judged: Judged, ties: Ties) -> Ranking:
-    check_pictures(found.query, found.ids, found.scores)
+def _judged_ranking(ranked: RankedList, judged: Judged, ties: Ties) -> Ranking:
+    check_pictures(ranked.query, ranked.ids, ranked.scores)
     check_pictures(judged.query, judged.ids, judged.grades)
     grades = dict(zip(judged.ids, judged.grades, strict=True))
-    relevance = [grades.pop(picture, 0.0) for picture in found.ids]
-    by_id = sorted(range(len(found.ids)), key=lambda i: id_key(found.ids[i]))
+    relevance = [grades.pop(picture, 0.0) for picture in ranked.ids]
+    by_id = sorted(range(len(ranked.ids)), key=lambda i: id_key(ranked.ids[i]))
     return rank(
-        [found.scores[i] for i in by_id],
+        [ranked.scores[i] for i in by_id],
         [relevance[i] for i in by_id],
         ties=ties,
         missing=list(grades.values()),

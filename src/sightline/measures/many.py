@@ -1,6 +1,6 @@
 """AvgP, P@k and the break-even point of thousands of queries over one set of pictures.
 
-The same figures as `sightline.measures` gives one query at a time, with the same tie rule (score
+The same values as `sightline.measures` gives for one query at a time, with the same tie rule (score
 descending, then position ascending), some eighty times as fast: only the ranks of the relevant
 pictures count, and these are found without sorting. It needs numba, so it is not part of what
 `import sightline.measures` brings in.
@@ -35,8 +35,8 @@ class ManyMeasured:
     @property
     def mean_avgp(self) -> float:
         """The mean AvgP of the queries that have one; NaN if none has."""
-        known = self.avgp[~np.isnan(self.avgp)]
-        return float(known.mean()) if known.size else float("nan")
+        defined = self.avgp[~np.isnan(self.avgp)]
+        return float(defined.mean()) if defined.size else float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class Others:
 def measure_queries(
     word_scores: ArrayLike, queries: QuerySet, others: Others | None = None, k: int = 10
 ) -> ManyMeasured:
-    """Return the measures of queries, given what each picture scores for each word.
+    """Return the measures of queries, given the scores of each picture for each word.
 
     Parameters
     ----------
@@ -82,18 +82,18 @@ def measure_queries(
 def average_precisions(
     scores: ArrayLike, queries: QuerySet, others: Others | None = None, k: int = 10
 ) -> ManyMeasured:
-    """Return the measures of queries, given what each picture scores for each query.
+    """Return the measures of queries, given the scores of each picture for each query.
 
     Parameters
     ----------
     scores : array-like of shape (queries, pictures)
-        NaN is refused.
+        NaN raises DataError.
     queries : QuerySet
-        As for `measure_queries`; words and weights are not looked at.
+        As for `measure_queries`; words and weights are not used.
     others : Others, optional
-        As for `measure_queries`; words and weights are not looked at.
+        As for `measure_queries`; words and weights are not used.
     k : int, default=10
-        As for `measure_queries`; words and weights are not looked at.
+        As for `measure_queries`; words and weights are not used.
 
     Examples
     --------
@@ -133,10 +133,10 @@ def average_precisions_of_lists(scores: ArrayLike, relevant: ArrayLike, start: I
     """
     values = np.ascontiguousarray(scores)
     if np.isnan(values).any():
-        raise DataError("A score is not a number, so pictures cannot be ranked.")
-    found = np.empty(len(start) - 1)
-    _many_fast.measure_lists(values, np.asarray(relevant, dtype=bool), start, found)
-    return found
+        raise DataError("Scores must not be NaN.")
+    avgp = np.empty(len(start) - 1)
+    _many_fast.measure_lists(values, np.asarray(relevant, dtype=bool), start, avgp)
+    return avgp
 
 
 def query_scores(
@@ -154,7 +154,7 @@ def query_scores(
     table = _table(word_scores, "Word scores")
     if queries.term.max(initial=-1) >= table.shape[1]:
         raise DataError(
-            f"A query asks for word {queries.term.max()}, but there are scores for "
+            f"A query names word {queries.term.max()}, but there are scores for "
             f"{table.shape[1]} words only."
         )
     by_word = np.ascontiguousarray(table.T)
@@ -169,7 +169,8 @@ def untrained_average_precision(n_relevant: ArrayLike, n: int) -> NDArray[np.flo
     """Return the AvgP that n pictures in random order have on average.
 
     A relevant picture at rank i has on average (i - 1)(n+ - 1)/(n - 1) relevant ones before it, and
-    is at each rank alike, so with H = 1 + 1/2 + … + 1/n the mean of Prec at relevant ranks is
+    is at each rank with the same probability, so with H = 1 + 1/2 + … + 1/n the mean of Prec at
+    relevant ranks is
 
         E[AvgP] = (1/n) (H + (n+ - 1)/(n - 1) (n - H))
 
@@ -204,10 +205,7 @@ def _measure(
 ) -> None:
     wrong = _many_fast.first_nan(scores)
     if wrong >= 0:
-        raise DataError(
-            f"Query {first + wrong}: a score is NaN, so that picture has no place in the ranking. "
-            "Give every picture a number."
-        )
+        raise DataError(f"Query {first + wrong}: a score is NaN. Give every picture a number.")
     if k < 1:
         raise ParameterError.of("k", "measure_queries", "at least 1", k)
     if queries.fit.max(initial=-1) >= scores.shape[1]:

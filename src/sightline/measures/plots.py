@@ -1,4 +1,4 @@
-"""Plots of what was measured, as PNG files. They need the extra `plots`."""
+"""Plots of measures, as PNG files. They need the extra `plots`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _INK, _GREY = "#20639b", "#8a8a8a"
 _TITLE = 85  # letters of a line
 _FEW_POINTS = 12  # more of them make a line of marks
 _COLORS = 10  # until they begin again
-_FEW_LINES = 3  # more of them leave no room for their names between them
+_FEW_LINES = 3  # more of them leave no room for a legend between them
 
 
 def check_plot_file(file: str | Path) -> Path:
-    """Refuse, before anything long is done, a plot that could not be written."""
+    """Raise UsageError for a plot file that cannot be written, before any long computation."""
     path = Path(file)
     if path.suffix.lower() != ".png":
         raise UsageError(f"A plot is a PNG file. Name it so, not {path.name!r}.")
@@ -30,17 +30,17 @@ def check_plot_file(file: str | Path) -> Path:
 def draw_learning_curve(
     file: Path, points: Sequence[tuple[int, float]], untrained: float, title: str
 ) -> None:
-    """Draw mean AvgP against the number of pictures learnt from, over the untrained order."""
+    """Draw mean AvgP against the number of training pictures, over the untrained order."""
     figure, axes = _figure()
     n = [p for p, _ in points]
-    axes.plot(n, [a for _, a in points], marker="o", color=_INK, label="learnt")
+    axes.plot(n, [a for _, a in points], marker="o", color=_INK, label="learned ranker")
     axes.axhline(untrained, color=_GREY, linestyle="--", label="untrained order")
     for pictures, avgp in points:
         axes.annotate(
             f"{avgp:.3f}", (pictures, avgp), textcoords="offset points", xytext=(0, 7), ha="center"
         )
     axes.set_ylim(0, max([a for _, a in points] + [untrained]) * 1.2)
-    axes.set_xlabel("pictures with words learnt from")
+    axes.set_xlabel("tagged training pictures")
     axes.set_ylabel("mean AvgP on held-out pictures")
     _finish(figure, axes, file, title)
 

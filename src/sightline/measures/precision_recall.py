@@ -60,9 +60,9 @@ def precision_recall_curve(
     ranking = rank(scores, relevance, ids=ids)
     if ranking.ties != "id":
         raise ParameterError.of("ties", "precision_recall_curve", "'id'", ranking.ties)
-    places = np.flatnonzero(ranking.relevant)
-    found = np.arange(1, len(places) + 1)
-    return PrecisionRecall(found / max(ranking.n_relevant, 1), found / (places + 1))
+    positions = np.flatnonzero(ranking.relevant)
+    hits = np.arange(1, len(positions) + 1)
+    return PrecisionRecall(hits / max(ranking.n_relevant, 1), hits / (positions + 1))
 
 
 def eleven_points(

@@ -64,11 +64,11 @@ class Ranking:
         return self.relevant * np.cumsum(self.relevant) / np.arange(1, len(self) + 1)
 
     def expected(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a quantity by rank as the tie rule sees it."""
+        """Return a quantity by rank under the tie rule."""
         return group_means(values, self.starts) if self.ties == "mean" else values
 
     def group_at(self, rank: int) -> tuple[int, int]:
-        """Return start and end of the group that covers a 0-based rank, as the tie rule sees it."""
+        """Return start and end of the group that covers a 0-based rank, under the tie rule."""
         if self.ties == "id":
             return rank, rank + 1
         after = int(np.searchsorted(self.starts, rank, side="right"))
@@ -89,8 +89,8 @@ def rank(
     Parameters
     ----------
     scores : array-like or Ranking
-        One per picture; NaN is refused. Without `relevance`, a relevance list that is already in
-        ranked order, or a `Ranking`, which is returned as it is.
+        One per picture; NaN raises DataError. Without `relevance`, a relevance list that is already
+        in ranked order, or a `Ranking`, which is returned as it is.
     relevance : array-like, optional
         Grade of each picture; 0 and below are not relevant.
     ids : array-like, optional
@@ -108,7 +108,7 @@ def rank(
     array([0., 1.])
     """
     if isinstance(scores, Ranking):
-        return _as_it_is(scores, relevance, ids, ties)
+        return _unchanged(scores, relevance, ids, ties)
     if ties not in ("id", "mean"):
         raise ParameterError.of("ties", "rank", "'id' or 'mean'", ties)
     lost = _grades(missing)
@@ -140,7 +140,7 @@ def rankings(
             raise DataError(f"Query {row}: {error}") from error
 
 
-def _as_it_is(
+def _unchanged(
     ranking: Ranking, relevance: ArrayLike | None, ids: ArrayLike | None, ties: Ties
 ) -> Ranking:
     # "id" is also the default, so only an explicit "mean" can contradict the ranking.
@@ -163,7 +163,7 @@ def _scores(scores: ArrayLike) -> NDArray[Any]:
     if unknown.size:
         raise DataError(
             f"The score at position {unknown[0]} is NaN ({unknown.size} in all), "
-            "so that picture has no place in the ranking. Give every picture a number."
+            "so pictures cannot be ranked. Give every picture a number."
         )
     return values
 

@@ -121,7 +121,7 @@ def map_at(
 ) -> float:
     """Return MAP@R with R = k, divided by the relevant pictures inside the top R; none there is 0.
 
-    It is not bounded by AvgP, because what lies below rank R is not asked for.
+    It is not bounded by AvgP, because ranks below R are ignored.
 
     >>> map_at([1, 0, 0, 0, 1], k=3)
     1.0

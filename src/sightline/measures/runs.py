@@ -57,12 +57,12 @@ def run_lines(lists: Iterable[RankedList], tag: str = "sightline") -> Iterator[s
     >>> list(run_lines([RankedList("sea", ("2", "1"), (0.5, 0.5))]))
     ['sea Q0 1 1 0.5 sightline', 'sea Q0 2 2 0.5 sightline']
     """
-    for found in lists:
-        check_pictures(found.query, found.ids, found.scores)
-        order = sorted(range(len(found.ids)), key=partial(_place, found))
-        for place, i in enumerate(order, 1):
-            words = (encoded(found.query), "Q0", encoded(found.ids[i]))
-            yield f"{' '.join(words)} {place} {float(found.scores[i])!r} {encoded(tag)}"
+    for ranked_list in lists:
+        check_pictures(ranked_list.query, ranked_list.ids, ranked_list.scores)
+        order = sorted(range(len(ranked_list.ids)), key=partial(_place, ranked_list))
+        for position, i in enumerate(order, 1):
+            words = (encoded(ranked_list.query), "Q0", encoded(ranked_list.ids[i]))
+            yield f"{' '.join(words)} {position} {float(ranked_list.scores[i])!r} {encoded(tag)}"
 
 
 def qrels_lines(judged: Iterable[Judged]) -> Iterator[str]:
@@ -71,12 +71,12 @@ def qrels_lines(judged: Iterable[Judged]) -> Iterator[str]:
     >>> list(qrels_lines([Judged("sea", ("1", "my cat"), (1.0, 0.0))]))
     ['sea 0 1 1', 'sea 0 my%20cat 0']
     """
-    for found in judged:
-        check_pictures(found.query, found.ids, found.grades)
-        for picture, grade in zip(found.ids, found.grades, strict=True):
+    for judgements in judged:
+        check_pictures(judgements.query, judgements.ids, judgements.grades)
+        for picture, grade in zip(judgements.ids, judgements.grades, strict=True):
             value = float(grade)
             shown = str(int(value)) if value.is_integer() else repr(value)
-            yield f"{encoded(found.query)} 0 {encoded(picture)} {shown}"
+            yield f"{encoded(judgements.query)} 0 {encoded(picture)} {shown}"
 
 
 def write_run(path: str | Path, lists: Iterable[RankedList], tag: str = "sightline") -> None:
@@ -95,8 +95,8 @@ def parse_run(lines: Iterable[bytes], name: str = "run") -> tuple[RankedList, ..
     >>> parse_run([b"sea Q0 7 1 0.5 me\n"])
     (RankedList(query='sea', ids=('7',), scores=(0.5,)),)
     """
-    found = _grouped(lines, name, _RUN_FIELDS, _run_number)
-    return tuple(RankedList(q, tuple(v), tuple(v.values())) for q, v in found.items())
+    groups = _grouped(lines, name, _RUN_FIELDS, _run_number)
+    return tuple(RankedList(q, tuple(v), tuple(v.values())) for q, v in groups.items())
 
 
 def parse_qrels(lines: Iterable[bytes], name: str = "qrels") -> tuple[Judged, ...]:
@@ -106,18 +106,18 @@ def parse_qrels(lines: Iterable[bytes], name: str = "qrels") -> tuple[Judged, ..
     Traceback (most recent call last):
     sightline.errors.DataError: qrels, line 2: the relevance must be a number. Got 'sea 0 8 no'.
     """
-    found = _grouped(lines, name, _QRELS_FIELDS, _grade)
-    return tuple(Judged(q, tuple(v), tuple(v.values())) for q, v in found.items())
+    groups = _grouped(lines, name, _QRELS_FIELDS, _grade)
+    return tuple(Judged(q, tuple(v), tuple(v.values())) for q, v in groups.items())
 
 
 def read_run(path: str | Path) -> tuple[RankedList, ...]:
-    """Read a run file; a line that cannot be understood is named."""
+    """Read a run file; errors name the malformed line."""
     with open(path, "rb") as file:
         return parse_run(file, str(path))
 
 
 def read_qrels(path: str | Path) -> tuple[Judged, ...]:
-    """Read a qrels file; a line that cannot be understood is named."""
+    """Read a qrels file; errors name the malformed line."""
     with open(path, "rb") as file:
         return parse_qrels(file, str(path))
 
@@ -125,21 +125,21 @@ def read_qrels(path: str | Path) -> tuple[Judged, ...]:
 def _grouped(
     lines: Iterable[bytes], name: str, form: str, number: Callable[[list[str]], float]
 ) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    groups: dict[str, dict[str, float]] = {}
     for at, line in enumerate(lines, 1):
         words = [_text(word) for word in line.removeprefix(_BYTE_ORDER_MARK).split()]
         if not words:
             continue
         try:
-            _add(found, words, form, number)
+            _add(groups, words, form, number)
         except ValueError as error:
             got = _text(line.rstrip(b"\r\n"))
             raise DataError(f"{name}, line {at}: {error} Got {got!r}.") from error
-    return found
+    return groups
 
 
 def _add(
-    found: dict[str, dict[str, float]],
+    groups: dict[str, dict[str, float]],
     words: list[str],
     form: str,
     number: Callable[[list[str]], float],
@@ -147,7 +147,7 @@ def _add(
     if len(words) != len(form.split()):
         raise ValueError(f"expected {form!r}.")
     value = number(words)
-    pictures = found.setdefault(decoded(words[0]), {})
+    pictures = groups.setdefault(decoded(words[0]), {})
     if decoded(words[2]) in pictures:
         raise ValueError("the picture was named before for this query.")
     pictures[decoded(words[2])] = value

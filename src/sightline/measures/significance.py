@@ -85,9 +85,9 @@ def randomisation(
 ) -> PairedTest:
     """Run Fisher's randomisation test on the mean difference.
 
-    If the two rankers were alike, each query's difference could as well have had the other sign.
-    All 2^n sign patterns are tried when there are at most `permutations` of them; otherwise that
-    many are drawn.
+    If the two rankers were equally good, each query's difference could have either sign. All 2^n
+    sign patterns are tried when there are at most `permutations` of them; otherwise that many are
+    drawn.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Which pictures are learnt from and which judge: decided by a hash of their ids, for ever.
+"""The permanent split of pictures into folds, by a hash of their ids.
 
-Fold 0 is held out: nothing is chosen or fitted on it before a model has been judged by it. A new
-picture falls into a fold by its own id alone, so a picture never changes sides.
+Fold 0 is held out: nothing is selected or fitted on it before a model has been evaluated on it. A
+new picture falls into a fold by its own id alone, so a picture never changes its fold.
 """
 
 from __future__ import annotations

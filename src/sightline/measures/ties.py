@@ -105,12 +105,12 @@ def expected_map_in_cut_group(
     >>> expected_map_in_cut_group(0.0, 0, start=0, k=1, size=2, n_relevant=1)
     0.5
     """
-    places = k - start
-    h, chances = drawn(size, n_relevant, places)
+    n_drawn = k - start
+    h, chances = drawn(size, n_relevant, n_drawn)
     ranks = np.arange(start + 1, k + 1)
     once = np.sum(1 / ranks)
-    again = np.sum(np.arange(places) / ranks)
-    hits = h / places * ((relevant_above + 1) * once + (h - 1) / max(places - 1, 1) * again)
-    found = relevant_above + h
+    again = np.sum(np.arange(n_drawn) / ranks)
+    hits = h / n_drawn * ((relevant_above + 1) * once + (h - 1) / max(n_drawn - 1, 1) * again)
+    n_found = relevant_above + h
     # Nothing found means no hits either, and the quotient is the 0 that L = 0 counts.
-    return float(np.sum(chances * (hits_above + hits) / np.maximum(found, 1)))
+    return float(np.sum(chances * (hits_above + hits) / np.maximum(n_found, 1)))

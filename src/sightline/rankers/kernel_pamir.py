@@ -19,8 +19,8 @@ AvgP on 500 others was .133, and .179 with nearly all of them as landmarks, whic
 positive part.
 
 All scores of training pictures, G = alpha K, are kept beside alpha: a triplet reads two of them for
-each word, and only an update walks along rows. Summing alpha anew for each triplet took 5 to 11
-times as long on 4,000 photographs with 11,268 queries, of which 16 and later 5 in a hundred
+each word, and only an update walks along rows. Recomputing sums of alpha for each triplet took 5 to
+11 times as long on 4,000 photographs with 11,268 queries, of which 16 and later 5 in a hundred
 triplets were updates.
 
 Departures: those of `pamir`. The kernel of all pictures needs memory that grows with their square,

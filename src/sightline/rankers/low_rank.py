@@ -27,7 +27,7 @@ from sightline.vectors import l2_normalize
 
 
 class TwoSided(PersistentEstimator):
-    """A ranker that embeds queries and documents; subclasses say how."""
+    """A ranker that embeds queries and documents; subclasses define how."""
 
     _name: ClassVar[str]
 

@@ -15,10 +15,10 @@ picture p+ that fits it and one that does not, p-, on x = q (p+ - p-)', so that 
 It starts from W = 0 and stops where the mean AvgP of validation queries is best.
 
 Departures: triplets are learned from in the order of their queries within a block
-(`pairs_per_query`, 1 is the paper; `solvers.triplets` says why); without validation the number of
-steps follows the number of relevant pictures. Judgements may have grades, whose difference is then
-the margin in place of 1 (`solvers.graded`), and NDCG says when to stop. Pictures may be divided
-into shards that learn in parallel (`rankers.sharded`).
+(`pairs_per_query`, 1 is the paper; `solvers.triplets` has the reason); without validation the
+number of steps follows the number of relevant pictures. Judgements may have grades, whose
+difference is then the margin in place of 1 (`solvers.graded`), and training stops by NDCG. Pictures
+may be divided into shards that learn in parallel (`rankers.sharded`).
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class ShardedLoop:
     @state.setter
     def state(self, state: NDArray[np.uint64]) -> None:
         if len(state) != self._shards:
-            raise DataError("The number of shards changed since the first fit. Call fit anew.")
+            raise DataError("The number of shards changed since the first fit. Call fit again.")
         self.states = state.copy()
 
     def run(self, n: int, progress: Progress) -> None:

@@ -150,7 +150,7 @@ RANKERS: dict[str, RankerEntry] = {
     ),
     "lscmr": RankerEntry(
         "sightline.rankers.captions:CaptionLSCMR",
-        "words and pictures in one space of few dimensions, learnt list by list",
+        "words and pictures in one space of few dimensions, trained list by list",
         grid=({"lam": 1e-4}, {"lam": 1e-3}),
         opt_in=True,
         shared_space=True,
@@ -158,7 +158,7 @@ RANKERS: dict[str, RankerEntry] = {
     ),
     "ssi": RankerEntry(
         "sightline.rankers.captions:CaptionSSI",
-        "words and pictures in one space of few dimensions, learnt pair by pair",
+        "words and pictures in one space of few dimensions, trained pair by pair",
         opt_in=True,
         shared_space=True,
     ),

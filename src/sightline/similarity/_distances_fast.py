@@ -1,8 +1,8 @@
-"""Compiled: distances that are no matrix product, for which numpy would need a cube.
+"""Compiled: distances that are no matrix product; numpy would need an array of three axes.
 
-Of all with all, the second side comes with a row for each number, not for each picture: a loop over
-pictures adds to as many sums at once as the processor can, and the order of every one of them stays
-that of the numbers. Arithmetic is in the type of the arrays.
+For all pairs, the second side is transposed, a row for each column: a loop over pictures adds to as
+many sums at once as the processor can, and each sum is in the order of the columns. Arithmetic is
+in the type of the arrays.
 """
 
 from __future__ import annotations

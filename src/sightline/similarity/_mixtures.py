@@ -1,9 +1,9 @@
 """Mixtures of Gaussians with diagonal covariances, by EM from k-means.
 
 Maximises sum_i log sum_a w_a N(x_i; m_a, v_a) over weights, means and variances of at least a
-floor. Every step raises it or leaves it (the floor only cuts off variances that the step would make
-smaller, and below the floor what it maximises falls towards them), so it ends in a maximum nearby,
-not in the greatest one: where k-means starts decides.
+floor. No step lowers it (the floor only cuts off variances that the step would make smaller, and
+below the floor the objective of the step falls towards them), so it converges to a local maximum,
+which depends on the start of k-means.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ def mixture(
     if n_components == 1:
         return np.zeros(1), *moments(points, np.ones((len(points), 1)), floor)[1:]
     shares = _start(points, n_components, seed)
-    found = moments(points, shares, floor)
+    parameters = moments(points, shares, floor)
     before = -np.inf
     for _ in range(n_iter):
-        likelihood, shares = expectation(points, *found)
+        likelihood, shares = expectation(points, *parameters)
         if likelihood - before <= _GAIN:
             break
-        before, found = likelihood, moments(points, shares, floor)
-    return found
+        before, parameters = likelihood, moments(points, shares, floor)
+    return parameters
 
 
 def expectation(
     points: Doubles, log_weight: Doubles, mean: Doubles, variance: Doubles
 ) -> tuple[float, Doubles]:
-    """Return the mean log likelihood of the points, and how much of each is each component's."""
+    """Return the mean log likelihood of the points, and the responsibilities."""
     apart = ((points[:, None] - mean) ** 2 / variance + np.log(2 * np.pi * variance)).sum(axis=2)
     logs = log_weight - 0.5 * apart
     largest = logs.max(axis=1, keepdims=True)

@@ -18,7 +18,7 @@ from sightline.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Two numbers that only rounding keeps apart.
+# The largest relative asymmetry that rounding explains.
 _ASYMMETRY = 1e-4
 _BLOCK = 256
 _EPSILON = float(np.finfo(np.float32).eps)
@@ -26,7 +26,7 @@ _EPSILON = float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """What the eigenvalues of a kernel's table say.
+    """A summary of the eigenvalues of a kernel's table.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ def spectrum(K: Any) -> Spectrum:
 def nearest_psd(K: Any) -> NDArray[np.float32]:
     """Return the nearest table without negative eigenvalues, exactly symmetric.
 
-    It is a kernel over these pictures alone: new ones need their own values mended in the same way,
-    or a learner that bears the kernel as it is.
+    It is a kernel over these pictures alone: new ones need their own values corrected in the same
+    way, or a learner that accepts the kernel as it is.
 
     >>> nearest_psd([[0, 1], [1, 0]])
     array([[0.5, 0.5],
@@ -84,15 +84,15 @@ def nearest_psd(K: Any) -> NDArray[np.float32]:
     values, vectors = eigh(table, driver="evd", overwrite_a=True, check_finite=False)
     if not len(values) or values[0] >= 0:
         return as_symmetric(K).astype(np.float32)
-    kept = values > 0
-    # The fewer ones are taken: what is left, or what goes.
-    if kept.sum() <= len(values) / 2:
-        half = vectors[:, kept] * np.sqrt(values[kept])
-        found = half @ half.T
+    positive = values > 0
+    # By the smaller part: the positive one, or the negative one that is removed.
+    if positive.sum() <= len(values) / 2:
+        half = vectors[:, positive] * np.sqrt(values[positive])
+        table_psd = half @ half.T
     else:
-        half = vectors[:, ~kept] * np.sqrt(-values[~kept])
-        found = as_symmetric(K) + half @ half.T
-    return np.asarray((found + found.T) / 2, dtype=np.float32)
+        half = vectors[:, ~positive] * np.sqrt(-values[~positive])
+        table_psd = as_symmetric(K) + half @ half.T
+    return np.asarray((table_psd + table_psd.T) / 2, dtype=np.float32)
 
 
 def inverse_root(K: Any) -> NDArray[np.float64]:
@@ -112,16 +112,16 @@ def inverse_root(K: Any) -> NDArray[np.float64]:
         raise DataError("A kernel's table needs at least one picture. Got none.")
     least = _rounding(table)
     values, vectors = eigh(table, driver="evd", overwrite_a=True, check_finite=False)
-    # Directions that float32 cannot tell from nothing would be blown up.
-    kept = values > least
-    root: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    # Directions of float32 rounding errors would be amplified.
+    positive = values > least
+    root: NDArray[np.float64] = vectors[:, positive] / np.sqrt(values[positive])
     # A library may return either of two opposite vectors.
     signs = np.sign(root[np.abs(root).argmax(axis=0), np.arange(root.shape[1])])
     return np.asarray(root * signs)
 
 
 def as_symmetric(K: Any) -> NDArray[np.float64]:
-    """Return a table of pictures by themselves as float64, free of what rounding keeps unequal."""
+    """Return a table of pictures by themselves as float64, exactly symmetric."""
     table = np.array(K, dtype=np.float64)
     check_symmetric(table)
     table += table.T.copy()
@@ -130,9 +130,9 @@ def as_symmetric(K: Any) -> NDArray[np.float64]:
 
 
 def check_symmetric(table: NDArray[Any]) -> None:
-    """Refuse a table that is not square, finite and, but for rounding, symmetric.
+    """Raise DataError unless a table is square, finite and, but for rounding, symmetric.
 
-    It is read in blocks, for a copy may be too much.
+    It is read in blocks, since a copy may not fit in memory.
     """
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise DataError(f"A kernel's table must be square. Got shape {table.shape}.")
@@ -150,7 +150,6 @@ def check_symmetric(table: NDArray[Any]) -> None:
 def _rounding(table: NDArray[np.float64]) -> float:
     """Return how much an eigenvalue can move if every number is rounded to float32.
 
-    Errors that have nothing to do with each other make a matrix whose norm grows with the root of
-    its side.
+    Independent errors make a matrix whose norm grows with the root of its side.
     """
     return float(np.abs(table).max(initial=0.0) * np.sqrt(len(table))) * _EPSILON

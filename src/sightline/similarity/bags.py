@@ -1,8 +1,8 @@
 """Bags: pictures as any number of local descriptors each, in no order.
 
-Kernels of bags (`match`, `likelihood`) compare what is in two pictures without a codebook between.
-All descriptors lie in one array, those of a picture together, so that a block of pictures is a
-block of rows and takes part in matrix products as it is.
+Kernels of bags (`match`, `likelihood`) compare two pictures' descriptors without a codebook. All
+descriptors lie in one array, those of a picture together, so that a block of pictures is a block of
+rows in matrix products.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Bags:
     values : ndarray of shape (descriptors, numbers)
         Finite; kept as float32.
     start : ndarray of int64
-        One more than there are pictures, from 0 to the number of descriptors, never falling.
+        One more than there are pictures, ascending from 0 to the number of descriptors.
 
     Examples
     --------
@@ -60,10 +60,10 @@ class Bags:
     def from_list(cls, bags: Sequence[ArrayLike], dim: int | None = None) -> Bags:
         """Return the bags of a list with one table of descriptors for each picture.
 
-        A picture without descriptors is an empty list or an empty table. `dim` says how long a
-        descriptor is where no picture has any.
+        A picture without descriptors is an empty list or an empty table. `dim` is the length of a
+        descriptor where no picture has any.
         """
-        # Numbers beyond float32 become infinite, which is what is checked and refused.
+        # Numbers beyond float32 become infinite, which the check rejects.
         with np.errstate(over="ignore"):
             tables = [np.asarray(b, dtype=np.float32) for b in bags]
         lengths = {t.shape[1] for t in tables if t.ndim == 2 and t.size}
@@ -100,14 +100,14 @@ class Bags:
         if isinstance(at, slice):
             return self.some(np.arange(len(self))[at])
         i = range(len(self))[at]
-        found: NDArray[np.float32] = self.values[self.start[i] : self.start[i + 1]]
-        return found
+        bag: NDArray[np.float32] = self.values[self.start[i] : self.start[i + 1]]
+        return bag
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
         return (self[i] for i in range(len(self)))
 
     def some(self, rows: ArrayLike) -> Bags:
-        """Return the bags of these pictures, in this order; a mask will do too."""
+        """Return the bags of these pictures, in this order, or of a mask."""
         chosen = np.arange(len(self))[np.asarray(rows, dtype=None if np.size(rows) else np.int64)]
         start = np.zeros(len(chosen) + 1, dtype=np.int64)
         np.cumsum(self.sizes[chosen], out=start[1:])
@@ -121,11 +121,10 @@ class Bags:
 
 def _descriptors(values: Any) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
-        found = np.ascontiguousarray(values, dtype=np.float32)
+        descriptors = np.ascontiguousarray(values, dtype=np.float32)
     if np.ndim(values) != 2:
         raise DataError(f"Descriptors must be a table, one in a row. Got shape {np.shape(values)}.")
-    if not np.isfinite(found).all():
-        raise DataError(
-            f"Descriptors must be finite. Got {found[~np.isfinite(found)][0]}; leave such rows out."
-        )
-    return found
+    if not np.isfinite(descriptors).all():
+        wrong = descriptors[~np.isfinite(descriptors)][0]
+        raise DataError(f"Descriptors must be finite. Got {wrong}; leave such rows out.")
+    return descriptors

@@ -1,14 +1,14 @@
-"""What is usual for a picture: phi against how alike the picture is to others anyway.
+"""Contextual similarity: phi standardised by each picture's similarity to other pictures.
 
 Some pictures are near to everything by some measure, such as one with few keypoints whose bag of
-words is almost empty, and would stand high in every ranking. Of a sample of training pictures,
-the mean m(p) and deviation d(p) of each component of phi with p are learnt, and
+words is almost empty, and would rank high for every query. Of a sample of training pictures, the
+mean m(p) and deviation d(p) of each component of phi with p are learned, and
 
     phi'(q, p) = (phi(q, p) - m(p)) / d(p)
 
-A change of the ranking is in p alone; what is usual for the query would be the same for all
-pictures that it ranks. After Jégou, Harzallah and Schmid, "A contextual dissimilarity measure for
-accurate and efficient image search", 2007, which does so for one distance.
+Only the context of p changes the ranking; that of the query would be the same for all pictures that
+it ranks. After Jégou, Harzallah and Schmid, "A contextual dissimilarity measure for accurate and
+efficient image search", 2007, which does so for one distance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What is usual for each picture of a collection, (pictures, components).
+    """Mean and 1 / deviation of phi for each picture of a collection, (pictures, components).
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Context:
 
     @classmethod
     def of(cls, phi: Phi, views: Views, sample: Any) -> Context:
-        """Learn from how alike every picture is to those of a sample, but for itself.
+        """Learn from the similarity of every picture to those of a sample, without itself.
 
         Parameters
         ----------
@@ -57,7 +57,9 @@ class Context:
         """
         chosen = np.asarray(sample, dtype=np.int64)
         if len(chosen) < 2:
-            raise DataError(f"At least 2 pictures tell what is usual. Got {len(chosen)}.")
+            raise DataError(
+                f"The context needs a sample of at least 2 pictures. Got {len(chosen)}."
+            )
         n = views[0].shape[0]
         mean = np.zeros((n, phi.n_components), dtype=np.float32)
         factor = np.zeros_like(mean)
@@ -71,8 +73,8 @@ class Context:
             spread = np.sqrt(np.einsum("ij,ijk->ik", weight, (block - usual[:, None]) ** 2))
             mean[part] = usual
             # A component that is the same for all stays 0.
-            known = phi.factor > 0
-            factor[part] = np.where(known, 1.0 / np.maximum(spread, _LEAST), 0.0)
+            varies = phi.factor > 0
+            factor[part] = np.where(varies, 1.0 / np.maximum(spread, _LEAST), 0.0)
         return cls(mean, factor)
 
     def __call__(self, phi: Any, picture: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Ways to compare two pictures by one descriptor, by name.
+"""Similarity measures of two pictures by one descriptor, by name.
 
 Of two rows x, y, where s is the mean of the same distance over training pairs:
 
@@ -10,14 +10,14 @@ Of two rows x, y, where s is the mean of the same distance over training pairs:
     minus-l2       -|x - y|
 
 Wan, Wu, Hoi, Zhao, Gao, Wang, Zhang and Li, "Online learning to rank for content-based image
-retrieval", 2015, use four without naming them; the first four are taken here. Where all training
-pairs are alike, s is 0 and every pair has similarity 1.
+retrieval", 2015, use four without naming them; the first four are used here. Where all training
+pairs are equal, s is 0 and every pair has similarity 1.
 
-Counts are not negative. A descriptor that was negative anywhere in training is brought to [0, 1] by
-the least and largest value of each number there, and clipped (`Range`).
+Counts are not negative. A descriptor with negative values in training is scaled to [0, 1] by the
+least and largest value of each column there, and clipped (`Range`).
 
-Sums that are no matrix product are in float32, a third of the time of float64: what they feed has
-seven digits as well.
+Sums that are no matrix product are in float32, a third of the time of float64: phi has float32's
+precision as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sightline._typing import Doubles, Floats, Ints
 from sightline.errors import ParameterError
 from sightline.similarity.formulas import Rows, inner_products, squared_distances, squared_norms
 
-# Numbers that are gathered at once for listed pairs.
+# Numbers that are gathered at a time for listed pairs.
 _GATHERED = 1 << 20
 
 
@@ -44,9 +44,9 @@ class PairMeasure:
     compare : callable
         From two blocks of dense float32 rows to an array of (rows, rows).
     of_pairs : callable
-        From two blocks and the places of pairs in them to one number for each pair.
+        From two blocks and the positions of pairs in them to one number for each pair.
     falls : bool
-        What is compared is a distance, from which exp(-distance / scale) is made.
+        `compare` gives a distance, and the similarity is exp(-distance / scale).
     counts : bool
         Rows must not be negative.
     """
@@ -57,7 +57,7 @@ class PairMeasure:
     counts: bool = False
 
     def similarities(self, compared: Doubles, scale: float) -> Doubles:
-        """Return what was compared as similarities; may write over it.
+        """Return similarities from the output of `compare`; may write over it.
 
         >>> MEASURES["exp-l1"].similarities(np.array([0.0, 2.0]), 2.0).round(3).tolist()
         [1.0, 0.368]
@@ -74,7 +74,7 @@ class PairMeasure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """How a descriptor becomes counts, which are not negative.
+    """The scaling of a descriptor to counts, which are not negative.
 
     `low` and `width` have a number for each of the descriptor's, or none where training rows were
     counts already.
@@ -97,7 +97,7 @@ class Range:
         return cls(low, rows.max(axis=0) - low)
 
     def __call__(self, rows: Floats) -> Floats:
-        """Return rows that are not negative; a number that never differed becomes 0."""
+        """Return rows that are not negative; a constant column becomes 0."""
         if not len(self.low):
             return np.maximum(rows, np.float32(0.0))
         out = rows - self.low
@@ -107,7 +107,7 @@ class Range:
 
 
 def check_measures(kinds: tuple[str, ...], owner: str) -> None:
-    """Say which ways to compare there are, where one is asked for that is not."""
+    """Raise ParameterError unless all kinds are names in `MEASURES`."""
     if not kinds:
         raise ParameterError.of("kinds", owner, f"some of {sorted(MEASURES)}", kinds)
     for kind in kinds:
@@ -224,6 +224,6 @@ MEASURES = {
     "intersection": PairMeasure(_shared, _in_parts(_shared_of_rows), counts=True),
     "minus-l2": PairMeasure(_minus_distances, _in_parts(_minus_of_rows)),
 }
-"""The ways to compare by name; a further one needs a line here and a test."""
+"""The measures by name; a further one needs a line here and a test."""
 FOUR = ("cosine", "exp-l1", "exp-l2", "exp-chi2")
-"""Those that stand for the paper's four."""
+"""The measures used for the paper's four."""

@@ -41,9 +41,9 @@ def additive_map(
     kernel : {"chi2", "intersection"}, default="chi2"
         "chi2" or "intersection".
     n_samples : int, default=1
-        N, of the spectrum.
+        n, the number of samples of the spectrum.
     step : float, optional
-        L; by default what fits n.
+        L, the sampling step; by default the best for n.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def additive_map(
     L = steps[min(n_samples, len(steps)) - 1] if step is None else float(step)
     if not L > 0:
         raise ParameterError.of("step", "additive_map", "greater than 0", step)
-    # x log x is 0 at 0, and so is every number there whatever the angle.
+    # At x = 0 every number is 0, whatever the angle.
     angle = L * np.log(np.where(x > 0, x, 1.0))
     parts = [np.sqrt(L * _spectrum(0.0, kernel) * x)]
     for j in range(1, n_samples + 1):

@@ -1,4 +1,4 @@
-"""The formulas of kernels, by name: what compares two rows, and what makes a similarity of it.
+"""The formulas of kernels, by name: the comparison of two rows, and its similarity.
 
 Of two rows x, y of one feature, with bandwidth s:
 
@@ -9,7 +9,7 @@ Of two rows x, y of one feature, with bandwidth s:
     likelihood   exp(-d(x, y) / s), d = -log of the overlap of two Gaussians, of which rows hold the
                  means, then the logarithms of the variances (`likelihood` has it for mixtures)
 
-Sums are in float64, for |x|^2 + |y|^2 - 2 x.y of near twins loses all of float32's digits.
+Sums are in float64, for |x|^2 + |y|^2 - 2 x.y of nearly equal rows loses all of float32's digits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel by its two halves, so that a bandwidth can be found between them.
+    """A kernel in two steps, between which the bandwidth is estimated.
 
     Attributes
     ----------

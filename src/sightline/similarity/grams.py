@@ -1,12 +1,12 @@
 """Gram matrices: tables of a kernel over pictures, within a budget, kept on disk, made positive.
 
 A table of n pictures has n^2 numbers: 80 MB for 4,500 pictures, 40 GB for 100,000. So the memory is
-known and judged before any is taken, and a table that took minutes can be kept.
+checked against a budget before it is allocated, and a table that took minutes can be saved.
 
 A kernel here is anything that is called with pictures and others and returns their similarities:
 `kernels.MeanKernel` of views, `match.MatchKernel` of bags, `likelihood.LikelihoodKernel` of
-Gaussians. For those that are no inner products, `spectrum` says by how much, and `nearest_psd`
-mends a table.
+Gaussians. For those that are no inner products, `spectrum` measures by how much, and `nearest_psd`
+corrects a table.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
     "spectrum",
 ]
 BUDGET = 2 << 30
-# Kernels of more pictures than the first are better carried by as many landmarks as the second.
+# Above the first number of pictures, the kernel is approximated by as many landmarks as the second.
 MOST_PICTURES, LANDMARKS = 6_000, 4_000
 _SIDE = 1024
 _CHUNK = 1 << 20
@@ -72,7 +72,7 @@ def gram_bytes(n: int, m: int | None = None, itemsize: int = 4) -> int:
 
 
 def shown_bytes(n: int) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes as text.
 
     >>> shown_bytes(40_000_000_000), shown_bytes(900)
     ('37.3 GiB', '900 bytes')
@@ -84,7 +84,7 @@ def shown_bytes(n: int) -> str:
 
 
 def check_budget(needed: int, budget: int, what: str, instead: str) -> None:
-    """Refuse what needs more memory than there may be, before any is taken.
+    """Raise UsageError if a kernel needs more memory than the budget.
 
     >>> check_budget(gram_bytes(100_000), 2 << 30, "100000 pictures", "Use landmarks.")
     Traceback (most recent call last):
@@ -148,7 +148,7 @@ def count(pictures: Any) -> int:
 
 
 def some(pictures: Any, rows: Any) -> Any:
-    """Return some of the pictures, by a slice or by their places."""
+    """Return some of the pictures, by a slice or by their positions."""
     if isinstance(pictures, tuple):
         return tuple(view[rows] for view in pictures)
     if hasattr(pictures, "some") and not isinstance(rows, slice):
@@ -159,14 +159,14 @@ def some(pictures: Any, rows: Any) -> Any:
 class GramCache:
     """Tables of kernels in a folder, so that what took minutes is computed once.
 
-    A file is named by the SHA-256 of the kernel's numbers and of all bytes of the pictures, and
-    ends in the SHA-256 of what it holds. It is written aside, flushed and renamed. One that is
-    damaged, cut or of another shape is computed again.
+    A file is named by the SHA-256 of the kernel's parameters and of all bytes of the pictures, and
+    ends in the SHA-256 of its content. It is written to a temporary file, flushed and renamed. One
+    that is damaged, cut or of another shape is computed again.
 
     Parameters
     ----------
     folder : str or os.PathLike
-        Made if it is not there.
+        Created if it does not exist.
     budget : int, default=2147483648
         Bytes that a table may take.
 
@@ -190,16 +190,16 @@ class GramCache:
         """Return the table, read-only and mapped from its file; computed if there is none."""
         shape = count(pictures), count(pictures if others is None else others)
         path = self.folder / f"{self.key(kernel, pictures, others)}.npy"
-        found = _opened(path, shape)
-        if found is None:
+        saved = _opened(path, shape)
+        if saved is None:
             table = gram_of(kernel, pictures, others, budget=self.budget)
             self.n_computed += 1
             self._write(path, table)
-            found = _opened(path, shape)
-            if found is None:
+            saved = _opened(path, shape)
+            if saved is None:
                 table.flags.writeable = False
                 return table
-        return found
+        return saved
 
     def key(self, kernel: PictureKernel, pictures: Any, others: Any = None) -> str:
         """Return the name under which a table is kept."""
@@ -238,10 +238,10 @@ class GramCache:
 
 
 def kernel_text(kernel: PictureKernel) -> str:
-    """Return what tells one kernel from another: its name and all its numbers."""
+    """Return the identity of a kernel: its name and all its parameters."""
     if not dataclasses.is_dataclass(kernel):
         raise UsageError(
-            "Only kernels that are dataclasses can be told apart, and so be kept on disk. "
+            "Only kernels that are dataclasses can be identified and saved on disk. "
             f"Got {type(kernel).__name__}."
         )
     return f"{type(kernel).__module__}.{kernel!r}"
@@ -266,16 +266,16 @@ def _arrays(pictures: Any) -> Iterator[NDArray[Any]]:
 
 
 def _opened(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
-    """Return the table in a file, or None where there is none that can be trusted."""
+    """Return the table in a file, or None where there is no valid one."""
     try:
         if not _is_whole(path):
             return None
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        table = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError):
         return None
-    if found.shape != shape or found.dtype != np.float32 or not found.flags.c_contiguous:
+    if table.shape != shape or table.dtype != np.float32 or not table.flags.c_contiguous:
         return None
-    return np.asarray(found)
+    return np.asarray(table)
 
 
 def _is_whole(path: Path) -> bool:

@@ -8,7 +8,7 @@ kernel of pictures is the weighted mean of its views' kernels (`formulas` has th
 an inner product again, over the views' spaces side by side. The bandwidth of a view is a factor
 times the median distance of a seeded sample of pairs, so that its unit does not matter.
 
-Sums run over square blocks, so that nothing but the answer needs memory that grows with the
+Sums run over square blocks, so that only the result needs memory that grows with the number of
 pictures.
 """
 
@@ -33,7 +33,7 @@ BUDGET = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class MeanKernel:
-    """The weighted mean of one kernel for each view, with everything it needs to be used again.
+    """The weighted mean of one kernel for each view, with all its parameters.
 
     Attributes
     ----------
@@ -70,18 +70,18 @@ class MeanKernel:
         statistic: Statistic = "median",
         random_state: int = 0,
     ) -> MeanKernel:
-        """Return the mean kernel with bandwidths found on these views; weights may have any sum."""
+        """Return the mean kernel with bandwidths by these views; weights may have any sum."""
         factors = (1.0,) * len(views) if factors is None else factors
         weights = (1.0,) * len(views) if weights is None else weights
         _check_lengths(len(views), names=len(names), factors=len(factors), weights=len(weights))
         total = sum(weights)
         if not (all(w >= 0 for w in weights) and 0 < total < np.inf):
             raise ParameterError.of("weights", "MeanKernel", "not negative, not all 0", weights)
-        found = tuple(
+        bandwidths = tuple(
             bandwidth(v, n, factor=f, statistic=statistic, random_state=random_state)
             for v, n, f in zip(views, names, factors, strict=True)
         )
-        return cls(names, found, tuple(w / total for w in weights))
+        return cls(names, bandwidths, tuple(w / total for w in weights))
 
     def __call__(
         self,
@@ -91,17 +91,17 @@ class MeanKernel:
         budget: int = BUDGET,
     ) -> NDArray[np.float32]:
         """Return similarities, (pictures, others); without others, of the pictures themselves."""
-        own = as_views(views, self.names)
+        left = as_views(views, self.names)
         if others is None:
-            return self._of_pairs(own, own, True, budget)
-        theirs = as_views(others, self.names)
-        for at, (x, y) in enumerate(zip(own, theirs, strict=True)):
+            return self._of_pairs(left, left, True, budget)
+        right = as_views(others, self.names)
+        for at, (x, y) in enumerate(zip(left, right, strict=True)):
             if x.shape[1] != y.shape[1]:
                 raise DataError(
                     f"View {at} must be of one length on both sides. "
                     f"Got {x.shape[1]} and {y.shape[1]}."
                 )
-        return self._of_pairs(own, theirs, False, budget)
+        return self._of_pairs(left, right, False, budget)
 
     def _of_pairs(
         self, a: tuple[Rows, ...], b: tuple[Rows, ...], same: bool, budget: int
@@ -164,8 +164,8 @@ def bandwidth(
 ) -> float:
     """Return factor times the median (or mean) distance between two rows, by the kernel's distance.
 
-    If more than half of the pairs are alike, pairs at distance 0 are left out; if all are, the
-    bandwidth is 1 and the kernel says of every pair that it is alike.
+    If more than half of the pairs are equal, pairs at distance 0 are left out; if all are, the
+    bandwidth is 1 and the kernel is 1 for every pair.
 
     >>> bandwidth(np.array([[0.0], [1.0], [3.0]]), factor=0.5)
     1.0
@@ -213,9 +213,9 @@ def input_kinds(kernels: str | tuple[str, ...]) -> tuple[bool, bool]:
     ((True, False), (False, True))
     """
     names = kernels if isinstance(kernels, tuple) else (kernels,)
-    known = [KERNELS[name] for name in names if name in KERNELS]
-    dense = any(kernel.counts or kernel.gaussians for kernel in known)
-    return not dense, any(kernel.counts for kernel in known)
+    kinds = [KERNELS[name] for name in names if name in KERNELS]
+    dense = any(kernel.counts or kernel.gaussians for kernel in kinds)
+    return not dense, any(kernel.counts for kernel in kinds)
 
 
 def _side(length: int, budget: int) -> int:

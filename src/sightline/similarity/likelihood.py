@@ -10,18 +10,18 @@ rho it is the probability product kernel, the integral of p^rho p'^rho (Jebara, 
 2004): rho = 1/2 is Bhattacharyya's. `normalised` divides by sqrt(k(p, p) k(p', p')).
 
 One Gaussian has the mean and the variance of the descriptors, no less than a ten-thousandth of the
-variance of all pictures'. Mixtures are found by EM from k-means: where it starts decides where it
-ends, so two pictures that look alike may get mixtures that do not. That makes mixtures an unstable
-choice, and one Gaussian the default.
+variance of all pictures'. Mixtures are found by EM from k-means: the result depends on the start,
+so two similar pictures may get dissimilar mixtures. That makes mixtures an unstable choice, and one
+Gaussian the default.
 
 Departures. Products of densities over a hundred dimensions are extreme: of block descriptors of
-photographs, half of the normalised kernels are below exp(-50), and the matrix is as good as the
-identity. Tempering lessens only what means tell, not what variances tell, so k can also be taken to
-a `power` below 1; `of` finds one. With it, kernel PAMIR ranked 500 photographs with an AvgP of .21
-after 1,500 others, and of .09 without. But it is no longer surely positive definite: of 600
-photographs the least eigenvalue was -0.0017 of the largest. Of mixtures, `temper` is applied to
-each pair of components, for the whole integral has no closed form. Everything is computed in
-logarithms.
+photographs, half of the normalised kernels are below exp(-50), and the matrix is nearly the
+identity. Tempering reduces the effect of means only, not that of variances, so k can also be raised
+to a `power` below 1; `of` estimates one. With it, kernel PAMIR ranked 500 photographs with an AvgP
+of .21 after 1,500 others, and of .09 without. But it is no longer guaranteed to be positive
+definite: of 600 photographs the least eigenvalue was -0.0017 of the largest. Of mixtures, `temper`
+is applied to each pair of components, since the integral has no closed form. Everything is computed
+in logarithms.
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ class LikelihoodKernel:
     Parameters
     ----------
     temper : float
-        Rho, greater than 0; 1 is the expected likelihood, 1/2 Bhattacharyya's kernel.
+        rho, greater than 0; 1 is the expected likelihood, 1/2 Bhattacharyya's kernel.
     normalised : bool
         Make k(p, p) 1.
     power : float
-        What k is taken to, greater than 0; `of` finds one at which pictures can be compared.
+        The exponent of k, greater than 0; `of` estimates one.
 
     Examples
     --------
@@ -191,23 +191,23 @@ class LikelihoodKernel:
     ) -> NDArray[np.float64]:
         """Return the logarithm of the kernel, (pictures, others); minus infinity for an empty one.
 
-        `budget` is how many bytes of pairs of components lie in memory at once.
+        `budget` is the most bytes of pairs of components in memory.
         """
-        theirs = pictures if others is None else others
-        if pictures.mean.shape[2] != theirs.mean.shape[2]:
+        right = pictures if others is None else others
+        if pictures.mean.shape[2] != right.mean.shape[2]:
             raise DataError(
                 "Descriptors must be of one length on both sides. "
-                f"Got {pictures.mean.shape[2]} and {theirs.mean.shape[2]}."
+                f"Got {pictures.mean.shape[2]} and {right.mean.shape[2]}."
             )
-        out = np.empty((len(pictures), len(theirs)))
-        each = max(pictures.mean.shape[1], theirs.mean.shape[1])
+        out = np.empty((len(pictures), len(right)))
+        each = max(pictures.mean.shape[1], right.mean.shape[1])
         side = max(1, int((budget / 24) ** 0.5) // each)
         for rows in _blocks(len(pictures), side):
-            for columns in _blocks(len(theirs), side):
+            for columns in _blocks(len(right), side):
                 if others is None and columns.start < rows.start:
                     out[rows, columns] = out[columns, rows].T
                 else:
-                    out[rows, columns] = self._block(pictures[rows], theirs[columns])
+                    out[rows, columns] = self._block(pictures[rows], right[columns])
         if others is None:
             for rows in _blocks(len(pictures), side):
                 square = out[rows, rows]
@@ -222,12 +222,12 @@ class LikelihoodKernel:
     ) -> NDArray[np.float32]:
         """Return similarities, (pictures, others); without others, of the pictures themselves."""
         with np.errstate(over="ignore"):
-            found = np.exp(self.logs(pictures, others, budget=budget)).astype(np.float32)
-        if not np.isfinite(found).all():
+            similarities = np.exp(self.logs(pictures, others, budget=budget)).astype(np.float32)
+        if not np.isfinite(similarities).all():
             raise DataError(
-                "Densities are too large to be told apart. Set normalised=True, or use `logs`."
+                "Densities are too large for float32. Set normalised=True, or use `logs`."
             )
-        return found
+        return similarities
 
     def _normalise(
         self, out: NDArray[np.float64], pictures: GaussianBags, others: GaussianBags | None
@@ -237,11 +237,11 @@ class LikelihoodKernel:
         out -= 0.5 * (own if others is None else self._own(others))[None, :]
         if others is None:
             np.fill_diagonal(out, np.where(np.isneginf(out.diagonal()), -np.inf, 0.0))
-        # No two pictures are more alike than either is with itself (Cauchy and Schwarz).
+        # No two pictures are more similar than either is to itself (Cauchy and Schwarz).
         np.minimum(out, 0.0, out=out)
 
     def _own(self, pictures: GaussianBags) -> NDArray[np.float64]:
-        """Return log k(p, p) of each picture; 0 for an empty one, which then stays at nothing."""
+        """Return log k(p, p) of each picture; 0 for an empty one, whose kernel stays 0."""
         rows = (pictures[i : i + 1] for i in range(len(pictures)))
         own = np.array([self._block(p, p)[0, 0] for p in rows]).reshape(len(pictures))
         return np.where(np.isneginf(own), 0.0, own)
@@ -266,12 +266,12 @@ class LikelihoodKernel:
         return _log_sum(pairs.reshape(n, each, m, other).transpose(0, 2, 1, 3).reshape(n, m, -1))
 
     def _share(self, pictures: GaussianBags) -> NDArray[np.float64]:
-        """Return of each component its weight and half its logarithm with itself."""
+        """Return the logarithm of each component's weight and half of its normalisation."""
         v, rho = pictures.variance, self.temper
         own = 0.5 * (1 - 2 * rho) * np.log(2 * np.pi) - 0.5 * np.log(rho)
         each = own + 0.5 * np.log(v / 2) - rho * np.log(v)
-        found: NDArray[np.float64] = rho * pictures.log_weight + 0.5 * each.sum(axis=2)
-        return found.reshape(-1)
+        shares: NDArray[np.float64] = rho * pictures.log_weight + 0.5 * each.sum(axis=2)
+        return shares.reshape(-1)
 
 
 def _log_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:

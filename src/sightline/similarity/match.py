@@ -1,4 +1,4 @@
-"""The match kernel: every descriptor of one picture looks for its best match in the other.
+"""The match kernel: the mean similarity of each descriptor's best match in the other picture.
 
     k(p, p') = (m(p, p') + m(p', p)) / 2        m(p, p') = (1/|p|) sum_i max_j l(d_i, d'_j)
 
@@ -9,15 +9,15 @@ features: the kernel recipe", 2003; one of the kernels of Grangier and Bengio, 2
     linear      d.d'
     polynomial  (offset + d.d')^degree
 
-It is symmetric but **not positive definite**: a maximum is no inner product. `grams.spectrum` says
-by how much it fails on given pictures, `grams.nearest_psd` mends it, and learners must bear squared
-distances below 0 (`rankers.kernel_pamir` does, and can leave the negative part out). A picture
-without descriptors is like none: 0.
+It is symmetric but **not positive definite**: a maximum is no inner product. `grams.spectrum`
+measures by how much on given pictures, `grams.nearest_psd` corrects it, and learners must accept
+squared distances below 0 (`rankers.kernel_pamir` does, and can leave the negative part out). A
+picture without descriptors has similarity 0 to all.
 
-Descriptors of a block of pictures meet those of another in one matrix product, of float32. Since
-each minor kernel rises with a number that the product holds, the maximum is taken there, and only
-what is best is exponentiated. Descriptors are centred first for rbf: distances stay, and near twins
-far from 0 keep their digits.
+Descriptors of a block of pictures are compared with those of another by one matrix product, in
+float32. Since each minor kernel rises with the entries of the product, the maximum is taken there,
+and only the best are exponentiated. Descriptors are centred first for rbf: distances stay, and
+nearly equal ones far from 0 keep their digits.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _LARGEST = 1e37
 
 @dataclass(frozen=True, slots=True)
 class MatchKernel:
-    """The match kernel with a minor kernel and its numbers.
+    """The match kernel with a minor kernel and its parameters.
 
     Parameters
     ----------
     minor : {"rbf", "linear", "polynomial"}
         "rbf", "linear" or "polynomial".
     bandwidth : float
-        S of rbf, greater than 0, in the unit of the descriptors; `of` finds one.
+        s of rbf, greater than 0, in the unit of the descriptors; `of` estimates one.
     degree, offset : int or float
         Of the polynomial.
 
@@ -90,35 +90,34 @@ class MatchKernel:
         >>> MatchKernel.of(Bags.from_list([[[0.0], [1.0]], [[3.0]]]), factor=0.5)
         MatchKernel(minor='rbf', bandwidth=1.0, degree=2, offset=1.0)
         """
-        found = bandwidth(bags.values, factor=factor, sample=sample, random_state=random_state)
-        return cls("rbf", found)
+        width = bandwidth(bags.values, factor=factor, sample=sample, random_state=random_state)
+        return cls("rbf", width)
 
     def __call__(
         self, bags: Bags, others: Bags | None = None, *, budget: int = _BUDGET
     ) -> NDArray[np.float32]:
         """Return similarities, (pictures, others); without others, of the pictures themselves.
 
-        `budget` is how many bytes of products lie in memory at once, unless a single pair of
-        pictures has more.
+        `budget` is the most bytes of products in memory, unless a single pair of pictures has more.
         """
-        theirs = bags if others is None else others
-        out = np.zeros((len(bags), len(theirs)), dtype=np.float32)
-        rows, columns = np.flatnonzero(bags.sizes), np.flatnonzero(theirs.sizes)
+        right = bags if others is None else others
+        out = np.zeros((len(bags), len(right)), dtype=np.float32)
+        rows, columns = np.flatnonzero(bags.sizes), np.flatnonzero(right.sizes)
         if not (len(rows) and len(columns)):
             return out
-        if bags.dim != theirs.dim:
+        if bags.dim != right.dim:
             raise DataError(
-                f"Descriptors must be of one length on both sides. Got {bags.dim} and {theirs.dim}."
+                f"Descriptors must be of one length on both sides. Got {bags.dim} and {right.dim}."
             )
-        pairs = _Pairs(self, bags.some(rows), theirs.some(columns), budget)
-        # What becomes infinite is refused below; it is no reason to warn.
+        pairs = _Pairs(self, bags.some(rows), right.some(columns), budget)
+        # Infinite values raise an error below, so they need no warning.
         with np.errstate(over="ignore"):
-            found = pairs.symmetric() if others is None else pairs.all()
-        if not np.isfinite(found).all():
+            similarities = pairs.symmetric() if others is None else pairs.all()
+        if not np.isfinite(similarities).all():
             raise DataError("The match kernel overflows on these descriptors. Scale them down.")
-        if len(rows) == len(bags) and len(columns) == len(theirs):
-            return found
-        out[np.ix_(rows, columns)] = found
+        if len(rows) == len(bags) and len(columns) == len(right):
+            return similarities
+        out[np.ix_(rows, columns)] = similarities
         return out
 
     def _value(self, best: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -165,17 +164,17 @@ class _Pairs:
     def _block(self, rows: slice, columns: slice) -> NDArray[np.float64]:
         from sightline.similarity._match_fast import mean_of_rows, segment_best
 
-        own, theirs = self.bags[rows], self.others[columns]
-        table = self._compared(own.values, theirs.values)
-        by_row = np.empty((len(table), len(theirs)), dtype=np.float32)
-        by_column = np.empty((len(own), table.shape[1]), dtype=np.float32)
-        segment_best(table, own.start, theirs.start, by_row, by_column)
-        there, back = np.zeros((len(own), len(theirs))), np.zeros((len(theirs), len(own)))
-        mean_of_rows(self.kernel._value(by_row), own.start, there)
-        mean_of_rows(self.kernel._value(np.ascontiguousarray(by_column.T)), theirs.start, back)
-        there += back.T
-        there *= 0.5
-        return there
+        left, right = self.bags[rows], self.others[columns]
+        table = self._compared(left.values, right.values)
+        by_row = np.empty((len(table), len(right)), dtype=np.float32)
+        by_column = np.empty((len(left), table.shape[1]), dtype=np.float32)
+        segment_best(table, left.start, right.start, by_row, by_column)
+        forward, backward = np.zeros((len(left), len(right))), np.zeros((len(right), len(left)))
+        mean_of_rows(self.kernel._value(by_row), left.start, forward)
+        mean_of_rows(self.kernel._value(np.ascontiguousarray(by_column.T)), right.start, backward)
+        forward += backward.T
+        forward *= 0.5
+        return forward
 
     def _compared(self, a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return numbers that rise with the minor kernel: for rbf, minus half the squared distance.
@@ -210,15 +209,15 @@ def _check_range(a: NDArray[Any], b: NDArray[Any]) -> None:
 
 
 def _blocks(start: NDArray[np.int64], most: int) -> list[slice]:
-    """Return slices of pictures with at most so many descriptors together, but at least one each.
+    """Return slices of pictures with at most `most` descriptors together, but at least one each.
 
     >>> _blocks(np.array([0, 2, 4, 9, 10]), 4)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
-    found, first, n = [], 0, len(start) - 1
+    slices, first, n = [], 0, len(start) - 1
     while first < n:
         last = int(np.searchsorted(start, start[first] + most, side="right")) - 1
         last = max(last, first + 1)
-        found.append(slice(first, last))
+        slices.append(slice(first, last))
         first = last
-    return found
+    return slices

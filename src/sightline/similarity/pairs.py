@@ -1,14 +1,14 @@
-"""phi(q, p): how alike two pictures are, by every descriptor and every way to compare.
+"""phi(q, p): the similarities of two pictures, by every descriptor and every measure.
 
 Component v K + k is the k-th of K measures (`distances`) on the v-th descriptor, or *view*, of the
-two pictures, brought to mean 0 and variance 1 over training pairs; nine descriptors and four
-measures are 36 numbers (Wan et al., "Online learning to rank for content-based image retrieval",
-2015, section 5.1). A component that is the same for all training pairs is 0.
+two pictures, standardised over training pairs; nine descriptors and four measures are 36 numbers
+(Wan et al., "Online learning to rank for content-based image retrieval", 2015, section 5.1). A
+component that is the same for all training pairs is 0.
 
-All that is learnt comes from a seeded sample of training pairs of different pictures: the mean
-distances that measures fall with, the ranges of signed descriptors, means and variances.
+All of it is fitted to a seeded sample of training pairs of different pictures: the scales of
+measures, the ranges of signed descriptors, means and variances.
 
-Departure: the paper says neither which measures nor how components are scaled.
+Departure: the paper leaves open which measures are used and how components are scaled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGEST_SIDE = 2048
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Phi:
-    """The comparison of pictures by all views and measures, learnt from training pairs.
+    """The comparison of pictures by all views and measures, learned from training pairs.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Phi:
     scales : ndarray of shape (views, measures)
         The mean distance, 0 where a measure needs none.
     ranges : tuple of Range
-        How each view becomes counts.
+        The scaling of each view to counts.
     mean, factor : ndarray of float64
         Of each component; `factor` is 1 / deviation, 0 for a constant one.
 
@@ -94,13 +94,13 @@ class Phi:
             Seed of the draws.
         """
         check_measures(kinds, "Phi")
-        given = _views(views)
-        left, right = _training_pairs(pairs, given[0].shape[0], random_state)
-        ranges = tuple(Range.of(dense(v)) for v in given)
-        scales = np.zeros((len(given), len(kinds)))
-        n = len(given) * len(kinds)
+        matrices = _views(views)
+        left, right = _training_pairs(pairs, matrices[0].shape[0], random_state)
+        ranges = tuple(Range.of(dense(v)) for v in matrices)
+        scales = np.zeros((len(matrices), len(kinds)))
+        n = len(matrices) * len(kinds)
         mean, factor = np.zeros(n), np.zeros(n)
-        for v, rows in enumerate(given):
+        for v, rows in enumerate(matrices):
             for k, kind in enumerate(kinds):
                 measure = MEASURES[kind]
                 compared = _compare_pairs(kind, ranges[v], rows, rows, left, right)
@@ -109,7 +109,7 @@ class Phi:
                 values = measure.similarities(compared, scales[v, k])
                 at = v * len(kinds) + k
                 mean[at], factor[at] = values.mean(), _inverse_spread(values)
-        lengths = tuple(int(v.shape[1]) for v in given)
+        lengths = tuple(int(v.shape[1]) for v in matrices)
         return cls(tuple(kinds), lengths, scales, ranges, mean, factor)
 
     @property
@@ -126,7 +126,7 @@ class Phi:
     def __call__(self, queries: Views, pictures: Views, *, budget: int = BUDGET) -> Floats:
         """Return phi of every query with every picture, (queries, pictures, components).
 
-        The answer apart, memory stays within about `budget` bytes.
+        Apart from the result, memory stays within about `budget` bytes.
         """
         n, m = self._check(queries)[0].shape[0], self._check(pictures)[0].shape[0]
         out = np.empty((n, m, self.n_components), dtype=np.float32)
@@ -138,13 +138,13 @@ class Phi:
         self, queries: Views, pictures: Views, *, budget: int = BUDGET
     ) -> Iterator[tuple[slice, slice, Floats]]:
         """Yield phi block by block: which queries, which pictures, and the block."""
-        own, theirs = self._check(queries), self._check(pictures)
-        n, m = own[0].shape[0], theirs[0].shape[0]
+        query_views, picture_views = self._check(queries), self._check(pictures)
+        n, m = query_views[0].shape[0], picture_views[0].shape[0]
         side, depth = self._sides(budget)
         for columns in _slices(m, side):
-            right = tuple(dense(v[columns]) for v in theirs)
+            right = tuple(dense(v[columns]) for v in picture_views)
             for rows in _slices(n, depth):
-                left = tuple(dense(v[rows]) for v in own)
+                left = tuple(dense(v[rows]) for v in query_views)
                 yield rows, columns, self._block(left, right)
 
     def scores(
@@ -170,13 +170,13 @@ class Phi:
 
     def of_pairs(self, queries: Views, pictures: Views, left: Any, right: Any) -> Floats:
         """Return phi of listed pairs, (pairs, components): query left[i] with picture right[i]."""
-        own, theirs = self._check(queries), self._check(pictures)
-        q = _places(left, own[0].shape[0], "left")
-        p = _places(right, theirs[0].shape[0], "right")
+        query_views, picture_views = self._check(queries), self._check(pictures)
+        q = _places(left, query_views[0].shape[0], "left")
+        p = _places(right, picture_views[0].shape[0], "right")
         if len(q) != len(p):
             raise DataError(f"Every pair has two pictures. Got {len(q)} and {len(p)}.")
         out = np.empty((len(q), self.n_components), dtype=np.float32)
-        for v, (a, b) in enumerate(zip(own, theirs, strict=True)):
+        for v, (a, b) in enumerate(zip(query_views, picture_views, strict=True)):
             for k, kind in enumerate(self.kinds):
                 compared = _compare_pairs(kind, self.ranges[v], a, b, q, p)
                 self._fill(out, v, k, compared)
@@ -187,7 +187,7 @@ class Phi:
         return PairsOf(self, self._check(views))
 
     def to_arrays(self) -> dict[str, Any]:
-        """Return all that was learnt; `from_arrays` makes the same phi of it."""
+        """Return the fitted arrays; `from_arrays` makes the same phi."""
         arrays = {
             "kinds": names_to_array(self.kinds),
             "lengths": np.array(self.lengths, dtype=np.int64),
@@ -234,11 +234,11 @@ class Phi:
         return side, min(max(depth, 1), side)
 
     def _check(self, views: Views) -> Views:
-        found = _views(views)
-        lengths = tuple(int(v.shape[1]) for v in found)
+        matrices = _views(views)
+        lengths = tuple(int(v.shape[1]) for v in matrices)
         if lengths != self.lengths:
             raise DataError(f"Views must have the lengths {self.lengths}. Got {lengths}.")
-        return found
+        return matrices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,9 +281,9 @@ def differences_of(
         sizes = f"{len(q)}, {len(one)}, {len(two)} and {len(signs)}"
         raise DataError(f"Every triplet has a query, two pictures and a sign. Got {sizes}.")
     keys, where = np.unique(np.concatenate((q * n + one, q * n + two)), return_inverse=True)
-    found = rows(keys // n, keys % n)
-    out = found[where[: len(q)]]
-    out -= found[where[len(q) :]]
+    compared = rows(keys // n, keys % n)
+    out = compared[where[: len(q)]]
+    out -= compared[where[len(q) :]]
     out *= signs[:, None]
     return out
 
@@ -291,13 +291,13 @@ def differences_of(
 def _views(views: Any) -> Views:
     if not isinstance(views, tuple) or not views:
         raise DataError("Views must be a tuple of matrices, one for each descriptor.")
-    found = tuple(as_rows(v) for v in views)
-    n_rows = [int(v.shape[0]) for v in found]
+    matrices = tuple(as_rows(v) for v in views)
+    n_rows = [int(v.shape[0]) for v in matrices]
     if len(set(n_rows)) != 1:
         raise DataError(f"Views must have one row for each picture. Got {n_rows} rows.")
-    if not all(v.shape[1] for v in found):
+    if not all(v.shape[1] for v in matrices):
         raise DataError("Every view must have at least one column. Got one without any.")
-    return found
+    return matrices
 
 
 def _compare_pairs(kind: str, of_view: Range, a: Rows, b: Rows, left: Ints, right: Ints) -> Doubles:

@@ -1,13 +1,13 @@
-"""Whitening: the directions in which pictures differ most are made to count less.
+"""Whitening: the directions of largest variance get smaller weights.
 
     x -> A (x - m) / |A (x - m)|        A = V diag((l + e)^-p) V'
 
 with m the mean and V, l the eigenvectors and eigenvalues of the covariance of a feature over
-training pictures, e a thousandth of the mean eigenvalue. p = 0 only centres, p = 1/2 whitens
-wholly. Activations of a network share a few strong directions, such as how much of anything there
-is in the picture; a mild p = 0.15 takes some of that away without blowing up what is mostly noise
-(Jégou and Chum, "Negative evidences and co-occurences in image retrieval: the benefit of PCA and
-whitening", 2012, use p = 1/2 on few dimensions).
+training pictures, e a thousandth of the mean eigenvalue. p = 0 only centres, p = 1/2 whitens fully.
+Activations of a network share a few strong directions, such as how much of anything there is in the
+picture; a mild p = 0.15 reduces these without amplifying noise (Jégou and Chum, "Negative evidences
+and co-occurences in image retrieval: the benefit of PCA and whitening", 2012, use p = 1/2 on few
+dimensions).
 
 Departure: A is symmetric, so that it does not depend on the signs and the order in which a library
 returns eigenvectors; distances are the same as in the basis V.
@@ -34,7 +34,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
-    """A feature's whitening, learnt from training pictures and then frozen.
+    """A feature's whitening, fitted to training pictures and then fixed.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class Whitening:
             covariance += centred.T @ centred
         values, V = eigh(covariance / len(X), driver="evd", overwrite_a=True, check_finite=False)
         values = np.maximum(values, 0.0) + _FLOOR * max(float(values.mean()), 0.0)
-        # Pictures that are all alike have no direction to weigh.
+        # Equal pictures have no direction of variance.
         scale = values**-power if values.min(initial=1.0) > 0 else np.ones(len(values))
         return cls(mean.astype(np.float32), ((V * scale) @ V.T).astype(np.float32))
 
     def __call__(self, rows: Any) -> NDArray[np.float32]:
-        """Return rows of length 1; a picture that is the mean itself stays 0."""
+        """Return whitened unit vectors; a picture that is the mean itself stays 0."""
         X = _dense(rows)
         if X.shape[1] != len(self.mean):
             raise DataError(f"Features must be of length {len(self.mean)}. Got {X.shape[1]}.")
@@ -78,7 +78,7 @@ class Whitening:
         return np.asarray(l2_normalize(out, l2_norms(out, np.float64).astype(np.float32)))
 
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
-        """Return all that was learnt; `from_arrays` makes the same whitening of it."""
+        """Return the fitted arrays; `from_arrays` makes the same whitening."""
         return {"mean": self.mean, "matrix": self.matrix}
 
     @classmethod

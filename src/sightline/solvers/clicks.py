@@ -36,8 +36,8 @@ MOST_WEIGHT = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
-    """Pictures in lists: a row for each picture of each list, by list and then by rank.
+class ImpressionTable:
+    """Impressions as columns: a row for each picture of each list, by list and then by rank.
 
     Attributes
     ----------
@@ -110,14 +110,14 @@ class Relevance:
         return np.minimum(self.worth / self.exposure, 1.0)
 
 
-def shown(
+def impression_table(
     lists: Iterable[tuple[int, Sequence[int], Sequence[int] | None, Collection[int]]],
-) -> Shown:
-    """Return rows of lists, each given as query, pictures, their ranks, and those clicked.
+) -> ImpressionTable:
+    """Return the table of lists, each given as query, pictures, their ranks, and those clicked.
 
     Ranks are 1, 2, … where they are None; they need not be in order.
 
-    >>> rows = shown([(7, [3, 5], None, {5}), (7, [5, 3], [2, 1], {3})])
+    >>> rows = impression_table([(7, [3, 5], None, {5}), (7, [5, 3], [2, 1], {3})])
     >>> rows.picture.tolist(), rows.rank.tolist(), rows.clicked.tolist()
     ([3, 5, 3, 5], [1, 2, 1, 2], [False, True, True, False])
     """
@@ -130,7 +130,9 @@ def shown(
             rows.extend((i, query, p, k, p in clicked))
     table = np.frombuffer(rows, np.int64).reshape(-1, 5) if rows else np.zeros((0, 5), np.int64)
     columns = [np.ascontiguousarray(table[:, i]) for i in range(5)]
-    return Shown(columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.bool_))
+    return ImpressionTable(
+        columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.bool_)
+    )
 
 
 def _check_list(pictures: Sequence[int], ranks: Sequence[int], clicked: Collection[int]) -> None:
@@ -163,14 +165,14 @@ def click_weights(rank: Ints, eta: float, floor: float = FLOOR) -> Doubles:
 
 
 def relevance(
-    rows: Shown, eta: float | Doubles, floor: float = FLOOR, most: float = np.inf
+    rows: ImpressionTable, eta: float | Doubles, floor: float = FLOOR, most: float = np.inf
 ) -> Relevance:
     """Estimate how well each picture fits each query it was shown for.
 
     Parameters
     ----------
-    rows : Shown
-        What was shown.
+    rows : ImpressionTable
+        The impressions.
     eta : float or ndarray of float64
         Of all rows, or of each row where lists come from several places.
     floor : float, default=0.1
@@ -194,10 +196,10 @@ def relevance(
     )
 
 
-def skipped_above(rows: Shown) -> ClickPairs:
+def skipped_above(rows: ImpressionTable) -> ClickPairs:
     """Return every clicked picture over every one above it that was not clicked.
 
-    >>> pairs = skipped_above(shown([(0, [8, 9, 7], None, {7, 9})]))
+    >>> pairs = skipped_above(impression_table([(0, [8, 9, 7], None, {7, 9})]))
     >>> pairs.plus.tolist(), pairs.minus.tolist(), pairs.rank.tolist()
     ([9, 7], [8, 8], [2, 3])
     """
@@ -206,10 +208,11 @@ def skipped_above(rows: Shown) -> ClickPairs:
     return _paired(rows, at, first[at], at)
 
 
-def count_skipped_above(rows: Shown) -> int:
+def count_skipped_above(rows: ImpressionTable) -> int:
     """Return how many pairs `skipped_above` would make.
 
-    >>> count_skipped_above(shown([(0, [8, 9, 7], None, {7, 9}), (0, [8, 9], None, {9})]))
+    >>> lists = [(0, [8, 9, 7], None, {7, 9}), (0, [8, 9], None, {9})]
+    >>> count_skipped_above(impression_table(lists))
     3
     """
     at = np.flatnonzero(rows.clicked)
@@ -219,10 +222,10 @@ def count_skipped_above(rows: Shown) -> int:
     return int(np.sum(at - first) - np.sum(before[at] - before[first]))
 
 
-def over_others(rows: Shown) -> ClickPairs:
+def over_others(rows: ImpressionTable) -> ClickPairs:
     """Return every clicked picture over every one of its list that was not clicked.
 
-    >>> pairs = over_others(shown([(0, [8, 9, 7], None, {9})]))
+    >>> pairs = over_others(impression_table([(0, [8, 9, 7], None, {9})]))
     >>> pairs.plus.tolist(), pairs.minus.tolist()
     ([9, 9], [8, 7])
     """
@@ -232,7 +235,7 @@ def over_others(rows: Shown) -> ClickPairs:
     return _paired(rows, at, begin, end)
 
 
-def _paired(rows: Shown, at: Ints, begin: Ints, end: Ints) -> ClickPairs:
+def _paired(rows: ImpressionTable, at: Ints, begin: Ints, end: Ints) -> ClickPairs:
     """Pair each row in `at` with those between `begin` and `end` that were not clicked."""
     lengths = end - begin
     above = np.repeat(at, lengths)
@@ -249,7 +252,7 @@ def pair_weights(
 ) -> Doubles:
     """Return the factor of C for each pair: 1 on average before clipping at `most`.
 
-    >>> pair_weights(skipped_above(shown([(0, [8, 9, 7], None, {7, 9})])), 1.0).tolist()
+    >>> pair_weights(skipped_above(impression_table([(0, [8, 9, 7], None, {7, 9})])), 1.0).tolist()
     [0.8, 1.2]
     """
     w = click_weights(pairs.rank, eta, floor)

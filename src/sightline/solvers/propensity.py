@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sightline._typing import Doubles, Ints
-from sightline.solvers.clicks import Shown
+from sightline.solvers.clicks import ImpressionTable
 
 How = Literal["swaps", "rank changes", "assumed", "given"]
 # Between no bias at all and one that hides all but the first picture.
@@ -77,18 +77,18 @@ class _Cells(NamedTuple):
     clicks: Doubles
 
 
-def estimate_bias(rows: Shown) -> PositionBias:
+def estimate_bias(rows: ImpressionTable) -> PositionBias:
     """Return the position bias, by swaps if these suffice, else by any rank changes.
 
     Examples
     --------
-    >>> from sightline.solvers.clicks import shown
+    >>> from sightline.solvers.clicks import impression_table
     >>> first = [(0, [1, 2], None, {1})] * 80 + [(0, [1, 2], None, {2})] * 40
     >>> second = [(0, [2, 1], None, {2})] * 80 + [(0, [2, 1], None, {1})] * 40
-    >>> found = estimate_bias(shown(first + second))
+    >>> found = estimate_bias(impression_table(first + second))
     >>> found.how, found.eta, found.clicks
     ('swaps', 1.0, 240)
-    >>> estimate_bias(shown(first)).how
+    >>> estimate_bias(impression_table(first)).how
     'assumed'
     """
     for bias in (by_swaps(rows), by_rank_changes(rows)):
@@ -97,12 +97,12 @@ def estimate_bias(rows: Shown) -> PositionBias:
     return PositionBias(USUAL, "assumed")
 
 
-def by_rank_changes(rows: Shown) -> PositionBias:
+def by_rank_changes(rows: ImpressionTable) -> PositionBias:
     """Return the estimate by all rank changes, however uncertain."""
     return _solve(_changed(rows), "rank changes")
 
 
-def by_swaps(rows: Shown) -> PositionBias:
+def by_swaps(rows: ImpressionTable) -> PositionBias:
     """Return the estimate by lists that differ by a swap of two pictures alone."""
     return _solve(_swapped(rows), "swaps")
 
@@ -132,7 +132,7 @@ def _moments(cells: _Cells, x: Doubles, total: Doubles, eta: float) -> tuple[flo
     return float(total @ mean), float(total @ (square - mean * mean))
 
 
-def _changed(rows: Shown) -> _Cells:
+def _changed(rows: ImpressionTable) -> _Cells:
     """Return the cells of pictures that were shown for a query at two ranks or more."""
     keys = np.stack((rows.query, rows.picture, rows.rank), axis=1)
     cells, which = np.unique(keys, axis=0, return_inverse=True)
@@ -149,7 +149,7 @@ def _changed(rows: Shown) -> _Cells:
     return _Cells(numbered.reshape(-1), cells[usable, 2], times[usable], clicks[usable])
 
 
-def _swapped(rows: Shown) -> _Cells:
+def _swapped(rows: ImpressionTable) -> _Cells:
     """Return the cells of pictures that changed places with one other, all else being equal.
 
     An order may be one swap away from several others; its counts are used once.
@@ -190,7 +190,7 @@ class _OrderCounts:
     clicks: Counter[int] = field(default_factory=Counter)
 
 
-def _orders(rows: Shown) -> Iterator[tuple[tuple[int, ...], dict[_Order, _OrderCounts]]]:
+def _orders(rows: ImpressionTable) -> Iterator[tuple[tuple[int, ...], dict[_Order, _OrderCounts]]]:
     """Yield the orders in which the same pictures were shown for the same query, at which ranks."""
     groups: dict[tuple[int, _Order, _Order], dict[_Order, _OrderCounts]] = defaultdict(dict)
     ends = np.searchsorted(rows.list, np.arange(rows.n_lists + 1))

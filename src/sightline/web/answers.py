@@ -44,9 +44,9 @@ class Answer:
     @property
     def route(self) -> str:
         """The template of the route, which contains no user input."""
-        found = getattr(self._scope.get("route"), "path", "")
+        template = getattr(self._scope.get("route"), "path", "")
         method = self._scope["method"]
-        return f"{method if method in METHODS else 'other'} {found}" if found else "none"
+        return f"{method if method in METHODS else 'other'} {template}" if template else "none"
 
     async def send(self, message: Message) -> None:
         """Send a message, unless the response was abandoned."""
@@ -56,8 +56,8 @@ class Answer:
     async def _sent(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            given = {k.lower() for k, _ in message.get("headers", [])}
-            more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in given]
+            sent = {k.lower() for k, _ in message.get("headers", [])}
+            more = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in sent]
             message["headers"] = [*message.get("headers", []), *more]
             self._count(message["status"])
         # A client that does not read its response must not hold a slot for ever.
@@ -69,9 +69,9 @@ class Answer:
             return
         # From here on nothing else is sent.
         self.begun = self.refused = True
-        told = await self._service.response(problem, for_people(self._scope["headers"]))
-        body = told.body
-        headers = [(k.encode(), v.encode()) for k, v in told.headers.items()]
+        response = await self._service.response(problem, for_people(self._scope["headers"]))
+        body = response.body
+        headers = [(k.encode(), v.encode()) for k, v in response.headers.items()]
         headers.append((b"content-length", str(len(body)).encode()))
         start = {"type": "http.response.start", "status": problem.status, "headers": headers}
         await self._sent(start)

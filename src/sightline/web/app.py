@@ -86,8 +86,8 @@ def build(service: Service) -> FastAPI:
     app.state.service = service
     for group in GROUPS:
         app.include_router(group)
-    app.add_exception_handler(Problem, _told)
-    app.add_exception_handler(SightlineError, _told)
+    app.add_exception_handler(Problem, _described)
+    app.add_exception_handler(SightlineError, _described)
     app.add_exception_handler(RequestValidationError, _not_understood)
     app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(Exception, _failed)
@@ -135,11 +135,11 @@ def _describe(app: FastAPI) -> None:
 
 async def _reply(request: Request, problem: Problem) -> Response:
     service: Service = request.app.state.service
-    told = await service.response(problem, for_people(request.scope["headers"]))
-    return Response(told.body, problem.status, told.headers)
+    response = await service.response(problem, for_people(request.scope["headers"]))
+    return Response(response.body, problem.status, response.headers)
 
 
-async def _told(request: Request, e: Exception) -> Response:
+async def _described(request: Request, e: Exception) -> Response:
     return await _reply(request, e if isinstance(e, Problem) else of_error(e))
 
 

@@ -55,15 +55,14 @@ class Describer:
                     return use(path, compute)
                 except DataError as e:
                     # The path of the temporary file is not shown to clients.
-                    told = str(e).replace(path, "The picture that was sent")
-                    raise DataError(told) from e
+                    raise DataError(str(e).replace(path, "The uploaded picture")) from e
 
         return await self.lend(with_file)
 
     async def lend(self, use: Callable[[Compute], T]) -> T:
         """Call `use` with the workers when they are free."""
         if not self._waiting.acquire(blocking=False):
-            raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
+            raise Problem(429, "uploads", "Too many uploads are waiting. Try again later.")
         # No thread of the request pool waits meanwhile.
         return await asyncio.wrap_future(self._thread.submit(self._use, use))
 

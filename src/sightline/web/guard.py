@@ -89,7 +89,7 @@ class Guard:
         if not shown and not cookie and not is_open:
             raise Problem(401, "token", "Show the token: Authorization: Bearer TOKEN")
         if upload and self.uploads >= self.service.limits.uploads:
-            raise Problem(429, "uploads", "Too many pictures wait to be looked at. Come back.")
+            raise Problem(429, "uploads", "Too many uploads are waiting. Try again later.")
 
     def _shows_cookie(self, headers: Iterable[str]) -> bool:
         """Return whether a cookie is valid; all servers of a host share the cookie header."""

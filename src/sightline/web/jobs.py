@@ -58,13 +58,13 @@ class ServerJob:
     listeners: list[Callable[[], None]] = field(default_factory=list)
     process: subprocess.Popen[bytes] | None = None
     wanted: bool = True
-    told: int = 0
+    n_events: int = 0
 
     def tell(self, kind: str, **data: Any) -> None:
         """Add an event and wake the listeners."""
         with self.lock:
-            self.told += 1
-            self.events.append(JobEvent(self.told, kind, data))
+            self.n_events += 1
+            self.events.append(JobEvent(self.n_events, kind, data))
             if len(self.events) > _KEPT:
                 old = next((e for e in self.events if e.kind == "progress"), self.events[0])
                 self.events.remove(old)

@@ -27,7 +27,7 @@ def redacted(text: str, root: bytes, store: str) -> str:
         if len(place) > 1:
             text = text.replace(place, name)
     for place in map(re.escape, scratch_folders()):
-        text = re.sub(rf"{place}/sightline-[^/\s]+(?:/picture)?", "the picture that was sent", text)
+        text = re.sub(rf"{place}/sightline-[^/\s]+(?:/picture)?", "the uploaded picture", text)
     return _WHO.sub("", text)
 
 

@@ -84,8 +84,8 @@ def serve(
     listening = _listen(host, port)
     try:
         at = listening.getsockname()[1]
-        own = host if ":" not in host else f"[{host.strip('[]')}]"
-        also = [own] if is_name(own) and not stands_for_all(host) else []
+        literal = host if ":" not in host else f"[{host.strip('[]')}]"
+        also = [literal] if is_name(literal) and not stands_for_all(host) else []
         hosts = Hosts(at, [*LOOPBACK, *also, *names], origins)
         server = EndingServer(_config(guarded(service, hosts)), service, resort)
         url = f"http://{[*also, *names, LOOPBACK[0]][0]}:{at}"
@@ -101,20 +101,20 @@ def _listen(host: str, port: int) -> socket.socket:
     plain = host.strip("[]")
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
     try:
-        found = socket.create_server((plain, port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((plain, port), family=family, backlog=_BACKLOG)
         # Inherited by connections; otherwise the second chunk of a response is delayed by 40 ms.
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return found
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except (OSError, OverflowError) as e:
         raise UsageError(f"Cannot listen on {host}, port {port}: {e}. Name another one.") from e
 
 
 def _config(app: Guard) -> uvicorn.Config:
-    room = room_for(app.service.limits.connections)
+    most = room_for(app.service.limits.connections)
     # uvicorn calls it like a class.
-    http: Any = functools.partial(Connection, most=room)
+    http: Any = functools.partial(Connection, most=most)
     return uvicorn.Config(
-        app, http=http, ws="none", lifespan="on", backlog=min(_BACKLOG, room),
+        app, http=http, ws="none", lifespan="on", backlog=min(_BACKLOG, most),
         access_log=False, log_config=None, server_header=False, timeout_keep_alive=5,
         timeout_graceful_shutdown=_END_SECONDS, h11_max_incomplete_event_size=_HEADER_BYTES,
         proxy_headers=False,

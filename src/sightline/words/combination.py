@@ -10,8 +10,8 @@ s(q, p) = sum_t w_t r_t(p) over the words of the query:
 
 The normalised average is that of the SVM baseline of Grangier and Bengio, "A discriminative kernel-
 based model to rank images from text queries", 2008, section V-C; its mean and std are over the
-pictures that `fit` is given. The product requires every word: a picture that surely lacks one of
-two words is out, whereas in a sum the other word can make up for it.
+pictures that `fit` is given. The product requires every word: a picture that certainly lacks one of
+two words is excluded, whereas in a sum the other word can compensate.
 
 Weights in the query multiply w: with 2:red the probability counts squared.
 """
@@ -121,7 +121,7 @@ class Combination:
         return published
 
     def weights(self, idf: ArrayLike, user_weights: ArrayLike | None = None) -> NDArray[np.float32]:
-        """Return the weight of each word of a query, from their idf and what a person gave.
+        """Return the weight of each word of a query, from their idf and the user's weights.
 
         >>> Combination("average").weights([3.0, 1.0], [1.0, 3.0]).tolist()
         [0.25, 0.75]
@@ -134,7 +134,10 @@ class Combination:
         )
         if factors.shape != terms.shape or not (np.isfinite(factors) & (factors >= 0)).all():
             raise ParameterError.of(
-                "given", "Combination", f"{len(terms)} numbers that are not negative", user_weights
+                "user_weights",
+                "Combination",
+                f"{len(terms)} numbers that are not negative",
+                user_weights,
             )
         if self.how == "sum":
             out = np.zeros(len(terms), dtype=np.float32)
@@ -161,7 +164,7 @@ class Combination:
         """Return how likely pictures with this score fit a query with these weights, 0 to 1.
 
         For a product it is the geometric mean of the words' probabilities, so that a query of four
-        words is not shown as hopeless.
+        words does not get a tiny probability.
         """
         s = np.asarray(score, dtype=np.float64)
         if self.how == "product":
@@ -171,7 +174,7 @@ class Combination:
         return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return all that was learnt; `from_arrays` makes the same combination of it."""
+        """Return the fitted arrays; `from_arrays` makes the same combination."""
         return {
             "slope": self.slope_,
             "offset": self.offset_,
@@ -190,9 +193,9 @@ class Combination:
         return combination
 
     def fill_flat(self) -> Self:
-        """Give words whose scores were all alike the usual slope.
+        """Give words with constant scores the median slope.
 
-        A model fitted to more pictures may tell them apart, and would be multiplied by 0.
+        A model fitted to more pictures may score them differently, and would be multiplied by 0.
         """
         flat = self.slope_ == 0
         if flat.any() and not flat.all():
@@ -201,10 +204,10 @@ class Combination:
 
     def some(self, words: NDArray[np.int64]) -> Combination:
         """Return the combination for the words at some positions alone."""
-        made = Combination(self.how)
-        made.slope_, made.offset_ = self.slope_[words], self.offset_[words]
-        made.known_, made.shown_ = self.known_[words], self.shown_
-        return made
+        combination = Combination(self.how)
+        combination.slope_, combination.offset_ = self.slope_[words], self.offset_[words]
+        combination.known_, combination.shown_ = self.known_[words], self.shown_
+        return combination
 
     def _known(
         self, g: NDArray[np.float32], carried: NDArray[np.bool_] | None

@@ -32,7 +32,7 @@ class Completions:
         pairs = sorted(counted)
         self._terms = [t for t, _ in pairs]
         self._counts = np.array([n for _, n in pairs], np.int64)
-        # By frequency, and among equals by spelling: no two have the same place.
+        # By frequency, and among equals by spelling: no two have the same rank.
         self._rank = np.empty(len(pairs), np.int64)
         self._rank[np.argsort(-self._counts, kind="stable")] = np.arange(len(pairs))
 
@@ -40,7 +40,7 @@ class Completions:
         return len(self._terms)
 
     def of(self, typed: str, k: int) -> list[tuple[str, int]]:
-        """Return the k most frequent terms that begin as what was typed, and their counts."""
+        """Return the k most frequent terms with the typed prefix, and their counts."""
         if k < 1:
             raise ParameterError.of("k", "vocabulary", "a whole number of at least 1", k)
         prefix = " ".join(tokens(typed))

@@ -23,7 +23,7 @@ from sightline.words.tokens import tokens
 
 
 class Documents(Estimator):
-    """Rows of weighted words, the words chosen by the texts that are given first.
+    """Rows of weighted words, with the vocabulary of the texts it was fitted to.
 
     Parameters
     ----------
@@ -32,24 +32,24 @@ class Documents(Estimator):
     least_texts : int, default=2
         Minimum number of texts that contain a word.
     most_share : float, default=0.5
-        And in no larger share of them.
+        Maximum share of texts that contain a word.
     sublinear : bool, default=False
-        1 + log of how often a text holds a word, in place of how often.
+        Use 1 + log of a word's count in a text, in place of the count.
 
     Attributes
     ----------
     words_ : tuple of str
-        The words, in the order of columns, which is theirs in the alphabet.
+        The words in alphabetical order, which is that of columns.
     idf_ : ndarray of float64
-        How much each counts.
+        The idf of each word.
 
     Examples
     --------
     >>> texts = ["the red barn", "the red sea", "a calm sea", "a barn, a sea and the barn"]
-    >>> made = Documents().fit(texts)
-    >>> made.words_
+    >>> documents = Documents().fit(texts)
+    >>> documents.words_
     ('a', 'barn', 'red')
-    >>> made.transform(["Barn! Barn, red", "unknown words"]).toarray().round(2).tolist()
+    >>> documents.transform(["Barn! Barn, red", "unknown words"]).toarray().round(2).tolist()
     [[0.0, 0.89, 0.45], [0.0, 0.0, 0.0]]
     """
 
@@ -80,11 +80,11 @@ class Documents(Estimator):
         if not usable:
             raise DataError(
                 f"Of {len(holding)} words of {n} texts none is in at least {self.least_texts} and "
-                f"in at most {self.most_share:.0%} of them, so nothing tells texts apart."
+                f"in at most {self.most_share:.0%} of them, so texts cannot be distinguished."
             )
         # The most frequent first, and of equally frequent ones the first in the alphabet.
-        kept = sorted(usable, key=lambda w: (-holding[w], w))[: self.n_words]
-        self.words_ = tuple(sorted(kept))
+        most_frequent = sorted(usable, key=lambda w: (-holding[w], w))[: self.n_words]
+        self.words_ = tuple(sorted(most_frequent))
         self.idf_: NDArray[np.float64] = idf([holding[w] for w in self.words_], n)
         return self
 

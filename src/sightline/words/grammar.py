@@ -5,7 +5,7 @@ r"""The query language of the search box.
     -people             the picture must not carry the word people
     2:red  +0.5:sky     the word counts twice, half as much
     "golden gate"       one tag of several words; +, - and a weight may stand before it
-    ./picture.jpg       looks like this picture; also ../x.jpg, /x.jpg, ~/x.jpg, quoted if it has
+    ./picture.jpg       similar to this picture; also ../x.jpg, /x.jpg, ~/x.jpg, quoted if it has
                         spaces; - or a weight may stand before it
 
 In and out of quotes, \" is a plain quote and \\ a plain backslash. Other punctuation separates
@@ -25,7 +25,7 @@ from sightline.words.tokens import MAX_TERM, labels, tokens, visible
 MAX_QUERY = 1_000
 MAX_TERMS = 64
 
-# Minus and plus as input methods and text fields like to change them.
+# Minus and plus, and what input methods and text fields turn them into.
 _SIGNS = {"-": "-", "\u2212": "-", "\u2013": "-", "\uff0d": "-", "+": "+", "\uff0b": "+"}
 _WEIGHT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?):(?=[^\s])")
 # A backslash matches in one way only, or many of them would take exponential time.
@@ -221,8 +221,8 @@ def _check_picture(piece: _Piece, pictures: dict[str, PictureTerm]) -> None:
         raise QueryError(
             f"The path at column {piece.column} holds a zero byte. Write a path that can exist."
         )
-    known = pictures.get(piece.body)
-    if known is not None and known.unwanted != (piece.sign == "-"):
+    earlier = pictures.get(piece.body)
+    if earlier is not None and earlier.unwanted != (piece.sign == "-"):
         raise QueryError(_contradiction(piece.body))
 
 

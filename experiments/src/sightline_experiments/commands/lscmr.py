@@ -67,7 +67,7 @@ def _run(
     results = without_wikipedia() if c is None else run(c, plans[0], ProgressBar())
     run_nus(nus, plans[1], ProgressBar(), results)
     if corel is None:
-        results.notes.append("Corel5K: data unavailable, so that no words were learnt.")
+        results.notes.append("Corel5K: data unavailable, so that no words were learned.")
     else:
         _sweep(options, corel, plans[0], workers, results)
     options.show(report.lines(results), figures_of(results))

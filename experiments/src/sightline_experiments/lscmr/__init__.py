@@ -75,7 +75,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
         "candidates of a list": plan.candidates,
         "relevant": "of the same class",
         "settings chosen by": "mean AvgP of validation queries over validation documents",
-        "published split": f"{plan.share:.0%} of its training pairs validate; then all are learnt",
+        "published split": f"{plan.share:.0%} of its training pairs validate; then all train",
         "test": "asked once for each method, direction and split",
     }
 

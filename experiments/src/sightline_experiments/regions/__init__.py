@@ -56,7 +56,7 @@ def _settings(plan: Plan) -> dict[str, Json]:
         "pictures of halves 0 and 1 that are not for their tests; some of them are for the test of "
         "others",
         "the latent model's rows": "of codewords, whole pictures by a chi-squared kernel of their "
-        "shares; rivals have counts or shares, as validation chooses, and those named chi2 the "
+        "shares; baselines have counts or shares, as validation chooses, those named chi2 the "
         "same kernel",
         "scenes found": "of the latent model by Ward's tree of rows, tags and what ridge says; "
         "of all others by k-means, the best of 8 starts",

@@ -119,7 +119,7 @@ def draw_curves(results: RegionResults, out: Path) -> list[Path]:
         draw_lines(
             files[-1],
             {"F of the best weights so far": (steps, f)},
-            f"{title}: F on the pictures learnt from",
+            f"{title}: F on the training pictures",
             ("iterations", "F"),
         )
     return files + _draw_growth(results.growth, out)

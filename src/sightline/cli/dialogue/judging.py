@@ -78,12 +78,12 @@ class Dialogue:
         Suspected mislabels come first: judged pictures may be hidden, and the user must be able to
         confirm a judgement.
         """
-        found = self._found()
-        first = [h for h in found.doubted[:_NAMED] if h.picture not in self.skipped]
+        ranking = self._unskipped()
+        first = [h for h in ranking.doubted[:_NAMED] if h.picture not in self.skipped]
         twice = {h.picture for h in first}
-        return replace(found, hits=(*first, *(h for h in found.hits if h.picture not in twice)))
+        return replace(ranking, hits=(*first, *(h for h in ranking.hits if h.picture not in twice)))
 
-    def _found(self) -> SessionRanking:
+    def _unskipped(self) -> SessionRanking:
         if self.propose:
             return self._without_skipped(self.session.propose)
         ranking = self._without_skipped(partial(self.session.next, hide_judged=self.hide_judged))
@@ -91,14 +91,14 @@ class Dialogue:
         if self.hide_judged or not ranking.hits or any(h.picture not in judged for h in ranking):
             return ranking
         fit = sum(judged[h.picture] for h in ranking)
-        said = f"The best {len(ranking)} were all judged, {fit} of them to fit. The best others:"
+        note = f"The best {len(ranking)} were all judged, {fit} of them to fit. The best others:"
         others = self._without_skipped(partial(self.session.next, hide_judged=True))
-        return replace(others, remarks=(*others.remarks, said) if others.hits else others.remarks)
+        return replace(others, remarks=(*others.remarks, note) if others.hits else others.remarks)
 
     def _without_skipped(self, ask: Callable[[int], SessionRanking]) -> SessionRanking:
-        found = ask(self.top + len(self.skipped))
-        hits = [h for h in found if h.picture not in self.skipped]
-        return replace(found, hits=tuple(hits[: self.top]))
+        ranking = ask(self.top + len(self.skipped))
+        hits = [h for h in ranking if h.picture not in self.skipped]
+        return replace(ranking, hits=tuple(hits[: self.top]))
 
     def _round(self, ranking: SessionRanking) -> bool:
         """Read the answers of one round; return whether there is another round."""

@@ -41,24 +41,24 @@ def scenes(
 ) -> int:
     """Group pictures by learned scenes, each with its most distinctive words.
 
-    Needs: sightline train --regions
+    Needs: sightline train regions
     """
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store)
     if sheet is not None and c.contains(sheet):
         raise UsageError(f"{sheet} lies inside the collection, where nothing is ever written.")
-    found = c.tagging.scenes(words=words, progress=ProgressBar(), filters=filters_of(**given))
-    say_uncut(found.without_regions, found.cut_otherwise)
+    groups = c.tagging.scenes(words=words, progress=ProgressBar(), filters=filters_of(**given))
+    say_uncut(groups.without_regions, groups.cut_otherwise)
     if as_json:
-        print_json(found.to_dict())
+        print_json(groups.to_dict())
     elif as_csv:
-        rows = [(s.number, len(s.pictures), " ".join(w.word for w in s.words)) for s in found]
+        rows = [(s.number, len(s.pictures), " ".join(w.word for w in s.words)) for s in groups]
         print_csv(["scene", "pictures", "words"], rows)
     else:
-        for s in found:
-            said = ", ".join(f"{w.word} {w.share:.0%}" for w in s.words)
-            click.echo(f"scene {s.number}\t{counted(len(s.pictures), 'picture')}\t{said}")
+        for s in groups:
+            distinctive = ", ".join(f"{w.word} {w.share:.0%}" for w in s.words)
+            click.echo(f"scene {s.number}\t{counted(len(s.pictures), 'picture')}\t{distinctive}")
     if sheet is not None:
-        draw_sheets(c, found, Path(sheet))
+        draw_sheets(c, groups, Path(sheet))
     return 0

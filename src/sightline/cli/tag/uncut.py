@@ -24,6 +24,6 @@ def say_uncut(without: int, otherwise: int) -> None:
     if otherwise:
         click.echo(
             f"{counted(otherwise, 'picture')} cut into regions anew since the training. "
-            "Run: sightline train --regions",
+            "Run: sightline train regions",
             err=True,
         )

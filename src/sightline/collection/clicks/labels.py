@@ -25,7 +25,7 @@ import numpy as np
 from sightline.collection.clicks.deduplication import SOURCE, distinct_impressions
 from sightline.collection.models.dataset import carried
 from sightline.records import ClickedList, Judgement
-from sightline.solvers.clicks import FLOOR, relevance, shown
+from sightline.solvers.clicks import FLOOR, impression_table, relevance
 from sightline.store.events import EventLog
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
@@ -135,7 +135,9 @@ def _summed(
     sets = list(numbers)
     sums: dict[tuple[Words, int], _Sum] = defaultdict(_Sum)
     for session, impressions in sorted(by_session.items()):
-        rows = shown((numbers[words[x.query]], x.pictures, x.ranks, x.clicked) for x in impressions)
+        rows = impression_table(
+            (numbers[words[x.query]], x.pictures, x.ranks, x.clicked) for x in impressions
+        )
         eta = np.array([x.eta for x in impressions])[rows.list]
         r = relevance(rows, eta, FLOOR, MOST_EXPOSURE)
         columns = (r.query, r.picture, r.clicks, r.worth, r.error, r.exposure)

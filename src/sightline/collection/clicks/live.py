@@ -18,7 +18,7 @@ from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.exchange import metarank
 from sightline.exchange.impressions import list_key
-from sightline.solvers.clicks import shown
+from sightline.solvers.clicks import impression_table
 from sightline.solvers.propensity import estimate_bias
 from sightline.store.events import Event, EventLog, NewEvent, clicked_list
 from sightline.store.folder import StoreFolder
@@ -55,11 +55,11 @@ class LiveReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
-    """An impression that the log should have, in a session."""
+class _PendingImpression:
+    """An impression to be written, and its session."""
 
     id: str
-    list: ResolvedImpression
+    impression: ResolvedImpression
     eta: float
     session: str
 
@@ -85,23 +85,27 @@ def record_events(
         reverted = judging.log.reverted()
         new: dict[str, ResolvedImpression] = {}
         for r in rankings:
-            new.setdefault(r.id, _clicked(_list(r, present), clicked[r.id]))
-        rows = shown((i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values()))
+            new.setdefault(r.id, _clicked(_resolved(r, present), clicked[r.id]))
+        rows = impression_table(
+            (i, x.pictures, x.ranks, x.clicked) for i, x in enumerate(new.values())
+        )
         eta = estimate_bias(rows).eta
-        wanted = [_Batch(name, x, eta, _session(name, reverted)) for name, x in new.items()]
+        pending = [
+            _PendingImpression(name, x, eta, _session(name, reverted)) for name, x in new.items()
+        ]
         unknown = []
         for name in clicked.keys() - new.keys():
             known = _in_log(name, judging.log, reverted)
             if known is None:
                 unknown.append(name)
             else:
-                wanted.append(replace(known, list=_clicked(known.list, clicked[name])))
+                pending.append(replace(known, impression=_clicked(known.impression, clicked[name])))
         if unknown:
             return LiveReport(unknown=tuple(sorted(unknown)))
-        return _written(wanted, judging, reverted)
+        return _written(pending, judging, reverted)
 
 
-def _list(r: LiveRanking, present: frozenset[int]) -> ResolvedImpression:
+def _resolved(r: LiveRanking, present: frozenset[int]) -> ResolvedImpression:
     """Return a ranking as the log has lists; a picture that is not here leaves its place empty."""
     query = words_of(r.query)
     if not query:
@@ -128,7 +132,7 @@ def _session(ranking: str, reverted: frozenset[str]) -> str:
     return name
 
 
-def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Batch | None:
+def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _PendingImpression | None:
     """Return the last list that was sent under an id and stands."""
     session = _session(ranking, reverted)
     for e in reversed(list(log.read(kinds=["clicked"], session=session))):
@@ -137,29 +141,31 @@ def _in_log(ranking: str, log: EventLog, reverted: frozenset[str]) -> _Batch | N
     return None
 
 
-def _read(ranking: str, session: str, e: Event, key: str) -> _Batch:
+def _read(ranking: str, session: str, e: Event, key: str) -> _PendingImpression:
     x = clicked_list(e)
     impression = ResolvedImpression(x.query, x.pictures, x.ranks, (), key.split(":")[1])
-    return _Batch(ranking, impression, x.eta, session)
+    return _PendingImpression(ranking, impression, x.eta, session)
 
 
-def _written(wanted: Sequence[_Batch], judging: Judging, reverted: frozenset[str]) -> LiveReport:
+def _written(
+    pending: Sequence[_PendingImpression], judging: Judging, reverted: frozenset[str]
+) -> LiveReport:
     added: set[str] = set()
     grown: set[str] = set()
-    while wanted:
-        events: list[tuple[_Batch, NewEvent]] = []
-        for w in wanted:
-            key, known = known_clicks(w.list.key, judging.log, reverted)
+    while pending:
+        events: list[tuple[_PendingImpression, NewEvent]] = []
+        for p in pending:
+            key, known = known_clicks(p.impression.key, judging.log, reverted)
             if known is None:
-                added.add(w.id)
-            elif not known.issuperset(w.list.clicked):
-                grown.add(w.id)
-            elif _in_log(w.id, judging.log, reverted) is not None:
+                added.add(p.id)
+            elif not known.issuperset(p.impression.clicked):
+                grown.add(p.id)
+            elif _in_log(p.id, judging.log, reverted) is not None:
                 continue  # One known from a file alone is written too, to be found by its id.
-            body: dict[str, Json] = {**body_of(w.list, w.eta), "ranking": w.id}
-            events.append((w, NewEvent("clicked", None, body, w.session, key)))
-        stood = judging.append([event for _, event in events])
+            body: dict[str, Json] = {**body_of(p.impression, p.eta), "ranking": p.id}
+            events.append((p, NewEvent("clicked", None, body, p.session, key)))
+        written = judging.append([event for _, event in events])
         # Other processes write too: the first to use a key keeps it, and the next key is tried.
-        pairs = zip(events, stood, strict=True)
-        wanted = [w for (w, e), s in pairs if (s.session, s.body) != (e.session, e.body)]
+        pairs = zip(events, written, strict=True)
+        pending = [p for (p, e), s in pairs if (s.session, s.body) != (e.session, e.body)]
     return LiveReport(len(added), len(grown - added))

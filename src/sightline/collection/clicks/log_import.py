@@ -23,7 +23,7 @@ from sightline.errors import DataError, Interrupted, ParameterError, QueryError
 from sightline.exchange.clicklogs import ClickLog, read_clicks
 from sightline.exchange.impressions import Impression
 from sightline.pictures.tables import inside_of, roots_of
-from sightline.solvers.clicks import count_skipped_above, shown
+from sightline.solvers.clicks import count_skipped_above, impression_table
 from sightline.solvers.propensity import HIGHEST, PositionBias, estimate_bias
 from sightline.store.catalogue import Catalogue
 from sightline.store.events import EventLog, NewEvent
@@ -144,7 +144,7 @@ def import_clicks(
     if not any(x.clicked for x in lists):
         raise DataError(_nothing_left(log, names, skipped))
     numbers: dict[str, int] = {}
-    rows = shown(
+    rows = impression_table(
         (numbers.setdefault(x.query, len(numbers)), x.pictures, x.ranks, x.clicked) for x in lists
     )
     bias = estimate_bias(rows) if eta is None else PositionBias(eta, "given")

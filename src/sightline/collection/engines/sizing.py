@@ -136,7 +136,7 @@ def scale(
         engine = "faiss"
     lines = [
         *(_line(t, pictures) for t in tables),
-        f"on disk at home: {sized(at_home)}, beside thumbnails and the log",
+        f"on the local disk: {sized(at_home)}, beside thumbnails and the log",
         f"memory: {sized(memory)} on this machine, {SHARE_OF_MEMORY:.0%} of it for rows: "
         f"{sized(usable)}",
         f"flat: a query reads the {sized(scanned)} of the longest table; at "
@@ -169,7 +169,7 @@ def _time(ms: float) -> str:
 def _line(t: TableSize, pictures: int) -> str:
     size = f"{t.bytes_each:,.0f} bytes a picture, {sized(t.bytes_each * pictures)}"
     if not t.dense:
-        return f"{t.name}: {size}; mostly zero, searched at home alone"
+        return f"{t.name}: {size}; mostly zero, only searched locally"
     times = f", {t.copies} tables in an engine" if t.copies > 1 else ""
     return f"{t.name}: {size}{times}"
 

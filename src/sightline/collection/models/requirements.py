@@ -64,7 +64,7 @@ def check_vectors(names: Iterable[str], purpose: str, instead: Sequence[str]) ->
         what, it = f"The features {listed} cannot be used for {purpose}: they hold", "them"
     raise UsageError(
         f"{what} the regions of a picture, not one vector for the whole. Leave {it} out: "
-        f"--features {left}. To train the region model: sightline train --regions"
+        f"--features {left}. To train the region model: sightline train regions"
     )
 
 

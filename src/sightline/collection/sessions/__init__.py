@@ -140,7 +140,7 @@ class Sessions:
             if pictures:
                 raise UsageError(f"The query {query!r} names pictures. Name them all as pictures.")
             if any(t.unwanted for t in terms):
-                raise UsageError("Begin with wanted pictures alone, then judge others.")
+                raise UsageError("Begin with positive pictures alone, then judge others.")
             query, pictures = "", [t.path for t in terms]
         return self._open(
             secrets.token_hex(5), self._start(query, pictures, feature, filters, compute)

@@ -475,7 +475,7 @@ def _of_mislabels(
 
 def _why_nothing(context: SessionContext, judged: bool) -> str:
     if context.allowed is not None and not len(context.allowed):
-        return "No picture fits: filters, and words required or unwanted, leave none. Ask for less."
+        return "No picture fits: filters, and required or excluded words, leave none. Ask for less."
     if judged:
         return "No picture is left to judge. Try other words, or begin with a picture."
     return "No picture fits. Try other words, or begin with a picture."

@@ -177,7 +177,7 @@ def from_saved(saved: SavedModel) -> SimilarityModel:
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
             f"The model {saved.name} cannot be read by this release ({e}). "
-            "Run: sightline train --similar"
+            "Run: sightline train similarity"
         ) from e
 
 

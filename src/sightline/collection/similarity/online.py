@@ -91,7 +91,7 @@ def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     rare = too_rare(reader.snapshot, untrained.descriptors)
     remark += f" ({', '.join(untrained.names)})"
     remark += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
-    remark += ". To train one: sightline train --similar"
+    remark += ". To train one: sightline train similarity"
     return with_judgements(reader, untrained)[0], remark
 
 

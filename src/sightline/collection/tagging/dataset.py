@@ -144,7 +144,7 @@ def region_feature(snapshot: Snapshot, pictures: Ints, kind: str = "") -> str:
                 count[f] = count.get(f, 0) + len(ids)
     if not count:
         raise CollectionError(
-            "No picture has been cut into regions yet. Run: sightline train --regions"
+            "No picture has been cut into regions yet. Run: sightline train regions"
         )
     rank = {name: i for i, name in enumerate(_BEST_FIRST)}
     return min(count, key=lambda f: (-count[f], rank.get(Fingerprint.parse(f).name, 9), f))

@@ -124,5 +124,5 @@ def _nothing(
     if hit.picture in kept:
         problem = f"the region model has not learned {', '.join(unknown)}"
     elif hit.picture in other_regions:
-        problem = "it was cut into regions again since the training; run: sightline train --regions"
+        problem = "it was cut into regions again since the training; run: sightline train regions"
     return LocalizedHit(hit, (), problem=problem)

@@ -163,7 +163,7 @@ def load_region_tagger(home: StoreFolder, name: str) -> RegionTagger | None:
         return RegionTagger.from_saved(saved.about, saved.arrays)
     except (KeyError, TypeError, ValueError, IndexError) as e:
         raise StoreDamaged(
-            f"The model {name} cannot be read by this release ({e}). Run: sightline train --regions"
+            f"The model {name} cannot be read by this release ({e}). Run: sightline train regions"
         ) from e
 
 
@@ -171,7 +171,7 @@ def current_region_tagger(home: StoreFolder, name: str) -> RegionTagger:
     """Return the model in use; raise `NoRegions` if there is none."""
     tagger = load_region_tagger(home, name)
     if tagger is None:
-        raise NoRegions("There is no region model yet. Run: sightline train --regions")
+        raise NoRegions("There is no region model yet. Run: sightline train regions")
     return tagger
 
 

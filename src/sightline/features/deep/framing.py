@@ -1,12 +1,12 @@
-"""How a picture is brought to the size the network sees.
+"""Framing: the scaling and padding of a picture to the network's input size.
 
 pad
-    The whole picture in a square, its shape kept, grey around it.
+    The whole picture in a square, with its aspect ratio, padded with grey.
 squash
-    The whole picture drawn out to a square.
+    The whole picture stretched to a square.
 area
-    The picture's own shape with the area of a square: nothing is distorted, nothing added. Sides
-    are multiples of 32, the network's last step, and at most twice as long as the square's.
+    The picture's own aspect ratio with the area of a square: no distortion, no padding. Sides are
+    multiples of 32, the network's last step, and at most twice as long as the square's.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sightline.errors import DataError
 
 FRAMINGS = ("pad", "squash", "area")
 STEP = 32
-_GREY = 127  # What the network's own padding means: nothing.
+_GREY = 127  # The value of the network's own padding.
 
 
 def check_picture(rgb: NDArray[np.uint8]) -> None:
-    """Refuse what is no picture."""
+    """Raise DataError for what is no picture."""
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or 0 in rgb.shape:
         raise DataError(f"A picture is (height, width, 3) of uint8. Got {rgb.shape} {rgb.dtype}.")
 

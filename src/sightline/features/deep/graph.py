@@ -1,7 +1,7 @@
 """A network as an ONNX graph.
 
-Input: `pixels`, uint8, (pictures, height, width, 3). Outputs, each of which can be asked for alone;
-`Network.outputs` says how long each is:
+Input: `pixels`, uint8, (pictures, height, width, 3). Outputs, each of which can be computed alone;
+`Network.outputs` has their lengths:
 
 vector
     (pictures, 1280), the mean of the last map.
@@ -13,7 +13,7 @@ fine_map
     (pictures, ..., height/16, width/16), the widest map before the last halving.
 stages
     (pictures, ...), the means of the widest map of six blocks, the earliest first: colours and
-    textures rather than things. `Network.parts` says where each begins and ends.
+    textures rather than things. `Network.parts` has their slices.
 peaks
     (pictures, ...), the maxima of the same maps.
 
@@ -51,9 +51,9 @@ def build_model(network: Network, weights: Weights) -> bytes:
         outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
     shape = ["pictures", "height", "width", 3]
     inputs = [helper.make_tensor_value_info("pixels", TensorProto.UINT8, shape)]
-    made = helper.make_graph(graph.nodes, network.name, inputs, outputs, graph.constants)
+    onnx_graph = helper.make_graph(graph.nodes, network.name, inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", _OPSET)]
-    model = helper.make_model(made, opset_imports=opsets, producer_name="sightline")
+    model = helper.make_model(onnx_graph, opset_imports=opsets, producer_name="sightline")
     model.ir_version = _IR
     return bytes(model.SerializeToString(deterministic=True))
 

@@ -1,7 +1,7 @@
 """The same features from larger networks, EfficientNet-lite1 and lite2, trained on ImageNet.
 
 Both have 21 blocks instead of 16 and were trained on larger pictures; lite2 is also wider. Blocks
-4, 7, 11, 14, 15 and 20 stand where 3, 5, 8, 10, 11 and 15 stand in the smallest network.
+4, 7, 11, 14, 15 and 20 correspond to 3, 5, 8, 10, 11 and 15 of the smallest network.
 """
 
 from __future__ import annotations

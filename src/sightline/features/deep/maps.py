@@ -1,4 +1,4 @@
-"""Where in the picture: the last map of EfficientNet-lite0, whole or in cells.
+"""Features with positions: the last map of EfficientNet-lite0, whole or in cells.
 
 The network was trained on ImageNet.
 """
@@ -21,21 +21,22 @@ from sightline.features.deep.outputs import check_sizes, identity, outputs_of, u
 def deep_map(
     rgb: NDArray[np.uint8], size: int, fine: bool = False, framing: str = "area"
 ) -> NDArray[np.float32]:
-    """Return what the network sees at each place of a picture.
+    """Return the network's features at each position of a picture.
 
-    Cell (r, c) of the answer stands for the part of the picture from r/rows to (r+1)/rows of its
-    height and from c/columns to (c+1)/columns of its width, though it sees what lies around, too.
+    Cell (r, c) of the map covers the part of the picture from r/rows to (r+1)/rows of its height
+    and from c/columns to (c+1)/columns of its width; its receptive field is larger.
 
     Parameters
     ----------
     rgb : ndarray of uint8
         Array of uint8, (height, width, 3)
     size : int
-        The picture is brought to about size x size pixels, its shape kept; 32 pixels are a cell.
+        The picture is scaled to about size x size pixels, with its aspect ratio; 32 pixels are a
+        cell.
     fine : bool
         Give the map before the last halving instead: cells of 16 pixels, 672 numbers each.
     framing : str, default="area"
-        {"area", "squash", "pad"} With "pad", cells stand for places of the padded square.
+        {"area", "squash", "pad"} With "pad", cells are those of the padded square.
 
     Returns
     -------
@@ -51,15 +52,15 @@ def deep_map(
 class DeepGrid:
     """Means of the last map over the cells of a grid, one after another, row by row.
 
-    Unlike `DeepVector` it tells what is above from what is below, and left from right. The network
-    was trained on ImageNet.
+    Unlike `DeepVector` it distinguishes above from below, and left from right. The network was
+    trained on ImageNet.
 
     Parameters
     ----------
     cells : int
         The grid has cells x cells cells; their borders may cut through those of the map.
     size : int
-        Side of the square the picture is brought to, in pixels.
+        Side of the square the picture is scaled to, in pixels.
     flips : bool
         Average the map with that of the mirror image, turned back, at twice the cost.
     framing : str, default="area"
@@ -82,7 +83,7 @@ class DeepGrid:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What besides name and version changes the vectors."""
+        """What the vectors depend on besides name and version."""
         return {
             **identity(self.network),
             "cells": self.cells,
@@ -92,7 +93,7 @@ class DeepGrid:
         }
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the means of all cells, of length one together."""
+        """Return the means of all cells, joined and L2-normalised."""
         maps = [o.map for o in outputs_of(self.network, rgb, self.size, self.framing, self.flips)]
         grids = [in_cells(m, self.cells) for m in maps]
         if self.flips:
@@ -115,7 +116,7 @@ def in_cells(values: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
 
 
 def _shares(n: int, cells: int) -> NDArray[np.float32]:
-    """Return, for each cell, how much of it each of n rows makes up; a row may be cut in two."""
+    """Return, for each cell, the share of each of n rows; a row may be divided between two."""
     starts, width = np.arange(n), n / cells
     begins = np.arange(cells)[:, None] * width
     overlap = np.minimum(starts + 1, begins + width) - np.maximum(starts, begins)

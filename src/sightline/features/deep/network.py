@@ -1,8 +1,8 @@
-"""The networks there are: EfficientNet-lite0 and the larger lite1 and lite2, trained on ImageNet.
+"""The available networks: EfficientNet-lite0 and the larger lite1 and lite2, trained on ImageNet.
 
-A network is what its weights are, where they lie, and how its blocks follow one another; everything
-else follows from that. Seven groups of blocks come one after another; the first block of a group
-may halve the sides of the picture. Larger networks have more blocks in a group, and wider ones.
+A network is defined by its weights' file and the sequence of its blocks; everything else follows
+from that. Seven groups of blocks come one after another; the first block of a group may halve the
+sides of the picture. Larger networks have more blocks in a group, and wider ones.
 
 M. Tan, Q. V. Le, EfficientNet, ICML 2019; the "lite" variant has no squeeze-and-excite and ReLU6.
 """
@@ -76,32 +76,32 @@ class Network:
 
     @property
     def filtered_block(self) -> int:
-        """The one block that `stages` sees when it has also filtered what it widened."""
+        """The one block whose output in `stages` is that after the depthwise convolution."""
         return self.fine_block - 1
 
     @cached_property
     def parts(self) -> dict[int, slice]:
-        """Where the blocks that are looked into lie in the outputs `stages` and `peaks`."""
+        """The slices of the selected blocks in the outputs `stages` and `peaks`."""
         lengths = {b: _WIDENING * w for b, w in zip(self.firsts[2:], self.widths[1:], strict=False)}
         lengths[self.filtered_block] = lengths[self.fine_block]
-        found, end = {}, 0
+        slices, end = {}, 0
         for block in sorted(lengths):
-            found[block] = slice(end, end + lengths[block])
+            slices[block] = slice(end, end + lengths[block])
             end += lengths[block]
-        return found
+        return slices
 
     @cached_property
     def outputs(self) -> dict[str, int]:
         """How many numbers each output has, at each place if it is a map."""
         fine = self.parts[self.fine_block]
-        seen = max(part.stop for part in self.parts.values())
+        length_of_stages = max(part.stop for part in self.parts.values())
         return {
             "vector": _VECTOR,
             "logits": _CLASSES,
             "map": _VECTOR,
             "fine_map": fine.stop - fine.start,
-            "stages": seen,
-            "peaks": seen,
+            "stages": length_of_stages,
+            "peaks": length_of_stages,
         }
 
 

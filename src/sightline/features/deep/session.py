@@ -1,7 +1,7 @@
-"""Networks ready to run: converted once, kept in the user's cache folder, run by onnxruntime.
+"""Networks run by onnxruntime: converted once, and cached in the user's cache folder.
 
-The file's name says which weights and which graph it was made from, and the checksum of its own
-content, so that one file is all there is to write, and a damaged one is noticed and made again.
+The file's name has the checksums of the weights, of the graph and of its own content, so that there
+is only one file to write, and a damaged one is detected and made again.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from sightline.errors import MissingExtra, ParameterError
 from sightline.features.deep import graph, weights
 from sightline.features.deep.network import LITE0, Network
 
-_QUIET = 3  # Errors alone; onnxruntime's warnings are for those who write graphs.
+_QUIET = 3  # Errors alone; onnxruntime's warnings concern the graph.
 
 
 def is_available(network: Network = LITE0) -> bool:
-    """Say whether what a network needs is installed; imports nothing."""
+    """Return whether what a network needs is installed; imports nothing."""
     needed = ("onnxruntime", "onnx", network.module)
     return all(util.find_spec(package) is not None for package in needed)
 
@@ -52,10 +52,10 @@ def run(network: Network, pixels: NDArray[np.uint8], *outputs: str) -> list[NDAr
     """
     for name in outputs:
         if name not in network.outputs:
-            known = f"one of {', '.join(network.outputs)}"
-            raise ParameterError.of("outputs", "the deep network", known, name)
-    found: list[NDArray[np.float32]] = session(network).run(list(outputs), {"pixels": pixels})
-    return found
+            must_be = f"one of {', '.join(network.outputs)}"
+            raise ParameterError.of("outputs", "the deep network", must_be, name)
+    results: list[NDArray[np.float32]] = session(network).run(list(outputs), {"pixels": pixels})
+    return results
 
 
 @cache
@@ -68,15 +68,15 @@ def session(network: Network) -> Any:
     except ImportError as e:
         raise _missing(network) from e
     except _refusals():
-        # The file is what its maker wrote, yet onnxruntime cannot use it: make it afresh.
+        # The file is intact, yet onnxruntime cannot use it: make it again.
         with contextlib.suppress(OSError):
-            for path in _kept(network, folder):
+            for path in _cached(network, folder):
                 path.unlink()
         return _open(load_model(network, folder))
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return what onnxruntime raises of a file it cannot use; its errors share no base."""
+    """Return the errors of onnxruntime for a file it cannot use; they share no base."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return (
@@ -97,9 +97,9 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def load_model(network: Network, folder: Path) -> bytes:
-    """Return the converted network, from the folder if a sound copy lies there."""
+    """Return the converted network, from the folder if it has an intact copy."""
     with contextlib.suppress(OSError):
-        for path in _kept(network, folder):
+        for path in _cached(network, folder):
             model = path.read_bytes()
             if path.name == _name(network, model):
                 return model
@@ -107,12 +107,12 @@ def load_model(network: Network, folder: Path) -> bytes:
     return _build(network, folder)
 
 
-def _kept(network: Network, folder: Path) -> list[Path]:
+def _cached(network: Network, folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{_stem(network)}-*.onnx"))
 
 
 def _build(network: Network, folder: Path) -> bytes:
-    """Convert the weights, and keep the result if the folder can be written."""
+    """Convert the weights, and save the result if the folder can be written."""
     model = graph.build_model(network, weights.read_weights(network))
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -129,7 +129,7 @@ def _name(network: Network, model: bytes) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write aside and rename: whoever looks meanwhile finds all of it or nothing."""
+    """Write to a temporary file and rename it: readers find all of it or nothing."""
     fd, aside = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
     try:
         with os.fdopen(fd, "wb") as f:

@@ -1,8 +1,8 @@
-"""The network before it names things: textures, parts and colours from its middle blocks.
+"""Features of the network's middle blocks: textures, parts and colours.
 
-What the last map has thrown away, since ImageNet's classes do not depend on it, is still there
-in the middle: drawings, symbols and styles are told apart better by it than by the last map. The
-network is EfficientNet-lite0, trained on ImageNet.
+The middle blocks keep what the last map has discarded, since ImageNet's classes do not depend on
+it: they distinguish drawings, symbols and styles better. The network is EfficientNet-lite0, trained
+on ImageNet.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sightline.features.deep.outputs import check_sizes, identity, outputs_of, u
 
 
 class DeepStages:
-    """Square roots of the mean activations of middle blocks, each block of length one, joined.
+    """Square roots of the mean activations of middle blocks, each block L2-normalised, joined.
 
-    The root keeps a few strong channels from drowning the many weak ones; activations are never
+    The root keeps a few strong channels from dominating the many weak ones; activations are never
     negative here. The network was trained on ImageNet.
 
     Parameters
     ----------
     blocks : sequence of int
-        Which blocks, among 3, 5, 8, 10, 11 and 15; early ones see colours and edges.
+        Which blocks, among 3, 5, 8, 10, 11 and 15; early ones detect colours and edges.
     size : int
-        Side of the square the picture is brought to, in pixels.
+        Side of the square the picture is scaled to, in pixels.
     flips : bool
         Average over the picture and its mirror image, at twice the cost.
     framing : str, default="area"
@@ -60,7 +60,7 @@ class DeepStages:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What besides name and version changes the vectors."""
+        """What the vectors depend on besides name and version."""
         return {
             **identity(self.network),
             "blocks": list(self.blocks),
@@ -70,20 +70,20 @@ class DeepStages:
         }
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the activations of all blocks, of length one together."""
+        """Return the activations of all blocks, joined and L2-normalised."""
         values = self._values(rgb)
         of_blocks = [unit_vector(values[self.network.parts[b]]) for b in self.blocks]
         return unit_vector(np.concatenate(of_blocks))
 
     def _values(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
         outputs = outputs_of(self.network, rgb, self.size, self.framing, self.flips)
-        # Rounding may leave a mean a hair below zero.
+        # Rounding may leave a mean slightly below zero.
         roots: NDArray[np.float32] = np.sqrt(np.maximum(np.mean([o.stages for o in outputs], 0), 0))
         return roots
 
 
 class DeepPeaks(DeepStages):
-    """The largest activations of middle blocks: what is there at all, however small.
+    """The largest activations of middle blocks: whatever is in the picture, however small.
 
     Parameters as of `DeepStages`. The network was trained on ImageNet.
     """

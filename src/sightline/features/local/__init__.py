@@ -1,4 +1,4 @@
-"""Local features: what small square blocks of a picture look like, and how often each look occurs.
+"""Local features: descriptors of small square blocks of a picture, and counts of visual words.
 
 `lbp` gives texture, `color` gives colour, `blocks` both for every block; `codebook` groups blocks
 into visual terms, and `visterms` counts them. `sift` finds keypoints, and `keypoints` counts words

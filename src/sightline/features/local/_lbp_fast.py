@@ -43,7 +43,7 @@ def channels(width: int) -> tuple[Bytes, Bytes, Bytes]:
 
 @njit(cache=True, nogil=True)
 def split(pixels: Bytes, red: Bytes, green: Bytes, blue: Bytes) -> None:
-    """Take the channels of a line apart, which lets all that follows run on whole vectors."""
+    """Split the channels of a line, so that the following loops are vectorised."""
     for x in range(pixels.size // 3):
         red[x] = pixels[3 * x]
         green[x] = pixels[3 * x + 1]
@@ -89,20 +89,20 @@ def fill_codes(padded: Bytes, codes: Bytes) -> None:
         a, b, c, d, e = padded[y], padded[y + 1], padded[y + 2], padded[y + 3], padded[y + 4]
         out = codes[y]
         for x in range(width):
-            own = c[x + _2]
-            limit = np.uint16(np.uint16(own) * _ALL)
+            center = c[x + _2]
+            limit = np.uint16(np.uint16(center) * _ALL)
             right_up = corner(b[x + _3], a[x + _4], b[x + _4], a[x + _3])
             left_up = corner(b[x + _1], a[x], b[x], a[x + _1])
             left_down = corner(d[x + _1], e[x], d[x], e[x + _1])
             right_down = corner(d[x + _3], e[x + _4], d[x + _4], e[x + _3])
             out[x] = (
-                (c[x + _4] >= own) * 1
+                (c[x + _4] >= center) * 1
                 | (right_up >= limit) * 2
-                | (a[x + _2] >= own) * 4
+                | (a[x + _2] >= center) * 4
                 | (left_up >= limit) * 8
-                | (c[x] >= own) * 16
+                | (c[x] >= center) * 16
                 | (left_down >= limit) * 32
-                | (e[x + _2] >= own) * 64
+                | (e[x + _2] >= center) * 64
                 | (right_down >= limit) * 128
             )
 
@@ -120,8 +120,8 @@ def fill_even_codes(pairs: NDArray[np.uint16], first: int, codes: Bytes) -> None
         a, b, c, d, e = pairs[y], pairs[y + 1], pairs[y + 2], pairs[y + 3], pairs[y + 4]
         out = codes[i]
         for x in range(width):
-            own = c[x + _1] & _LOW
-            limit = np.uint16(own * _ALL)
+            center = c[x + _1] & _LOW
+            limit = np.uint16(center * _ALL)
             a4, b4 = a[x + _2] & _LOW, b[x + _2] & _LOW
             d4, e4 = d[x + _2] & _LOW, e[x + _2] & _LOW
             a0, b0, d0, e0 = a[x] & _LOW, b[x] & _LOW, d[x] & _LOW, e[x] & _LOW
@@ -130,12 +130,12 @@ def fill_even_codes(pairs: NDArray[np.uint16], first: int, codes: Bytes) -> None
             left_down = corner(d[x] >> _EIGHT, e0, d0, e[x] >> _EIGHT)
             right_down = corner(d[x + _1] >> _EIGHT, e4, d4, e[x + _1] >> _EIGHT)
             out[x] = (
-                ((c[x + _2] & _LOW) >= own) * 1
+                ((c[x + _2] & _LOW) >= center) * 1
                 | (right_up >= limit) * 2
-                | ((a[x + _1] & _LOW) >= own) * 4
+                | ((a[x + _1] & _LOW) >= center) * 4
                 | (left_up >= limit) * 8
-                | ((c[x] & _LOW) >= own) * 16
+                | ((c[x] & _LOW) >= center) * 16
                 | (left_down >= limit) * 32
-                | ((e[x + _1] & _LOW) >= own) * 64
+                | ((e[x + _1] & _LOW) >= center) * 64
                 | (right_down >= limit) * 128
             )

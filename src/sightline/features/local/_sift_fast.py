@@ -164,7 +164,7 @@ def fill_descriptor(
     image: Floats, y: float, x: float, sigma: float, angle: float,
     positions: Doubles, weights: Doubles, row: Floats,
 ) -> None:  # fmt: skip
-    """Add up gradients in 4×4 cells by 8 directions, in a frame turned by `angle`.
+    """Add up gradients in 4×4 cells by 8 directions, in coordinates rotated by `angle`.
 
     A cell is three sigma wide. `positions` are those of samples (down, right) from the middle, in
     cells; each is shared linearly between the nearest cells and directions.

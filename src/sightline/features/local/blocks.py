@@ -2,11 +2,11 @@
 
 A block of side b has its neighbours b/2 to the right and below. Only complete blocks count, from
 the top left corner: floor((w - b) / (b/2)) + 1 in a row. Its descriptor is [59 patterns | colours],
-shares of its pixels, each half summing to 1 (Grangier and Bengio, 2008, do not say how they scale).
+shares of its pixels, each half summing to 1 (Grangier and Bengio, 2008, leave the scaling open).
 
 Departures from the paper. Sides are relative to a picture of 384 pixels by default, so that small
 pictures have as many blocks. In cells of 24 pixels and more, the patterns of every second and the
-colours of every fourth pixel in both directions are counted: neighbours tell nearly the same, and
+colours of every fourth pixel in both directions are counted: neighbours are nearly the same, and
 this takes two fifths of the time. On photographs of 384 pixels it changes a block's patterns by
 0.12 and its colours by 0.13, in L1, where two blocks differ by 0.77 and 1.70. `every=1` counts all.
 """
@@ -137,7 +137,7 @@ def _described(
     where = grid(rgb.shape[0], rgb.shape[1], block, relative)
     step = every if where.cell >= _COARSE_CELL else 1
     rows, columns, color_rows, color_columns = _starts(where, step)
-    found = np.empty((len(where), N_BINS + n_colors), np.float32)
+    descriptors = np.empty((len(where), N_BINS + n_colors), np.float32)
     describe(
         rgb,
         table,
@@ -148,9 +148,9 @@ def _described(
         columns,
         color_rows,
         color_columns,
-        found,
+        descriptors,
     )
-    return where, found
+    return where, descriptors
 
 
 @lru_cache(256)

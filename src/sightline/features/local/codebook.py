@@ -1,10 +1,10 @@
-"""Codebooks: centres that stand for many points, by k-means in two levels.
+"""Codebooks: centres of many points, by k-means in two levels.
 
 K-means minimises the sum over points of min_k |x - c_k|². Comparing every point with each of K
 centres costs most by far, so about sqrt(K) coarse centres are found first, on a sample; then each
 point is compared with those of the K centres alone that lie in its own and the nearest other coarse
-cells, and each centre moved to the mean of the points it won. One that wins nothing starts again at
-the point that is worst off.
+cells, and each centre moved to the mean of its points. An empty one starts again at the point with
+the largest error.
 
 The centres start as points drawn evenly over all coarse cells, a point the likelier the farther it
 lies from its coarse centre: wide cells need more centres than narrow ones, and few passes of
@@ -37,7 +37,7 @@ _MOST_PASSES = 5
 
 
 class ReducedCodebook(UserWarning):
-    """There were fewer different points than centres asked for: each became a centre."""
+    """There were fewer distinct points than requested centres: each became a centre."""
 
 
 def codebook(
@@ -62,13 +62,13 @@ def codebook(
         The same seed gives the same centres.
     passes : int, optional
         How often all points are assigned and all centres moved; by default once for each four
-        points that a centre has, but at most five times, since with few points each a centre is
-        soon where it belongs.
+        points that a centre has, but at most five times, since with few points each a centre
+        converges soon.
     probes : int, default=2
-        In how many coarse cells a point looks for its centre.
+        Number of coarse cells in which a point's centre is searched.
     shards, compute : int or Mapper
-        In how many parts points are assigned, and where (`codebook_shards`); sums of parts round
-        otherwise than one sum.
+        Number of parts in which points are assigned, and where (`codebook_shards`); sums of parts
+        have other rounding errors than one sum.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def codebook(
     different = distinct(points)
     if n_centers >= len(different):
         if n_centers > len(different):
-            text = f"{n_centers} centres were asked for, but only {len(different)} points differ."
+            text = f"{n_centers} centres were requested, but only {len(different)} points differ."
             warnings.warn(text, ReducedCodebook, stacklevel=2)
         return points[different]
     if passes is None:
@@ -96,8 +96,8 @@ def codebook(
     if shards > 1:
         from sightline.features.local.codebook_shards import Shards
 
-        dealt = Shards(points, cells, len(coarse), shards, compute)
-        return _passed(start, coarse, passes, probes, dealt.moved)
+        parts = Shards(points, cells, len(coarse), shards, compute)
+        return _passed(start, coarse, passes, probes, parts.moved)
     if len(coarse) == 1:
         return _flat(points, start, passes)
     return _two_level(points, start, coarse, cells, passes, probes)
@@ -193,7 +193,7 @@ def _start(
     """Draw different points, evenly over the coarse cells, by their distance to its centre."""
     order = different[np.argsort(cells[different], kind="stable")]
     distances = np.sqrt(residuals_of(points, coarse, cells)[order])
-    # Half the mean for being there: the middle of a cell has many points, which need centres too.
+    # Half of the mean for each point: the middle of a cell has many points, which need centres too.
     ends = np.cumsum(distances + distances.mean() / 2 + np.finfo(np.float32).tiny)
     steps = (np.arange(n_centers) + rng.random(n_centers)) / n_centers
     chosen = np.unique(np.searchsorted(ends, steps * ends[-1]))

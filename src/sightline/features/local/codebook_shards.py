@@ -1,8 +1,8 @@
-"""Codebooks of points that are dealt out to shards: each assigns its own, and sums are added up.
+"""Codebooks of points in shards: each assigns its own, and sums are added up.
 
 A pass of k-means (`features.local.codebook`) compares points with centres, which costs most by far
 and needs one point at a time, and then takes means, which need nothing but sums and counts. So
-points go out once, centres in each pass, and sums come back; they are added in the order of the
+points are sent once, centres in each pass, and sums returned; they are added in the order of the
 shards, in double precision. Assignments are exact, so the centres differ from those of one shard by
 the rounding of sums alone, and depend on the number of shards, never on where they are computed.
 """
@@ -37,7 +37,7 @@ class Shards:
         self._compute: Mapper = SerialMapper() if compute is None else compute
         self._held: list[SharedArrays] = []
         for s in range(shards):
-            # Every so many of all points, so that shards are alike.
+            # Every n-th point, so that shards are similar.
             mine = np.arange(s, len(points), shards)
             order = mine[np.argsort(cells[mine], kind="stable")]
             ends = np.searchsorted(cells[order], np.arange(n_cells + 1))
@@ -45,7 +45,7 @@ class Shards:
             self._held.append(self._compute.hold(held))
 
     def moved(self, centers: Floats, doors: NDArray[np.int64], near: NDArray[np.int64]) -> Floats:
-        """Return the mean of what each centre wins; one that wins nothing starts elsewhere."""
+        """Return the mean of each centre's points; an empty one starts elsewhere."""
         now = self._compute.hold({"centers": centers, "doors": doors, "near": near})
         sums, counts = np.zeros(centers.shape), np.zeros(len(centers), np.int64)
         for done in self._compute.map(add_up_shard, self._parts({}, now)):
@@ -54,8 +54,8 @@ class Shards:
         means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
         empty = np.flatnonzero(counts == 0)
         if len(empty):
-            asked = self._parts({"n": len(empty)}, now)
-            found = [done.arrays for done in self._compute.map(worst_of_shard, asked)]
+            parts = self._parts({"n": len(empty)}, now)
+            found = [done.arrays for done in self._compute.map(worst_of_shard, parts)]
             off, place = (np.concatenate([f[n] for f in found]) for n in ("off", "place"))
             points = np.concatenate([f["points"] for f in found])
             worst = np.lexsort((place, -off))[: len(empty)]
@@ -67,7 +67,7 @@ class Shards:
 
 
 def add_up_shard(args: dict[str, Json], arrays: Given) -> Result:
-    """Assign the points of a shard, and add up what each centre wins."""
+    """Assign the points of a shard, and add up those of each centre."""
     from sightline.features.local._codebook_fast import add_up
 
     centers = arrays["centers"]

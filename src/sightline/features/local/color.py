@@ -28,7 +28,7 @@ _PASSES = 15
 def sample_pixels(
     pictures: Sequence[NDArray[np.uint8]], n_pixels: int = 200_000, seed: int = 0
 ) -> NDArray[np.float32]:
-    """Return about as many pixels as asked for, the same number of each picture.
+    """Return about `n_pixels` pixels, the same number of each picture.
 
     >>> sample_pixels([np.full((2, 2, 3), 7, np.uint8)], 2).tolist()
     [[7.0, 7.0, 7.0], [7.0, 7.0, 7.0]]

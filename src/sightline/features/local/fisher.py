@@ -1,20 +1,20 @@
-"""Fisher vectors: how the gradients and colours of a picture differ from what is usual.
+"""Fisher vectors: the gradients and colours of a picture relative to a mixture of Gaussians.
 
 Dense local descriptors (`gradients`) of training pictures are turned to their 48 main directions,
 divided by one number, so that these have a mean variance of 1, and joined by where they lie, (y, x)
-from -.5 to .5. A mixture of 64 Gaussians (`mixture`) is learnt for gradients and one for colours.
+from -.5 to .5. A mixture of 64 Gaussians (`mixture`) is learned for gradients and one for colours.
 A picture is the Fisher vector of its descriptors in each mixture, signed square roots, each of
-length one, joined: 2 × 2 × 64 × 50 = 12,800 numbers, together of length one. It never saw a label.
+length one, joined: 2 × 2 × 64 × 50 = 12,800 numbers, together of length one. No labels are used.
 
 On 500 of Corel5K's development pictures linear PAMIR (C = .1), trained on the other 4,000, has a
-mean AvgP over all caption queries of .376, one split; when to stop was chosen on the same 500, and
-the mixtures were fitted to all 4,500, without words.
+mean AvgP over all caption queries of .376, one split; early stopping was on the same 500, and the
+mixtures were fitted to all 4,500, without words.
 
 Perronnin, Sánchez, Mensink: Improving the Fisher kernel for large-scale image classification, 2010.
 Sánchez, Perronnin, Mensink, Verbeek: Image classification with the Fisher vector, 2013. Sánchez,
 Perronnin, de Campos: Modeling the spatial layout of images beyond spatial pyramids, 2012 (places
 joined to descriptors). Clinchant, Csurka, Perronnin, Renders: XRCE's participation to ImagEval,
-2007 (local colours). Departures: `gradients` and `mixture` say theirs.
+2007 (local colours). Departures: see `gradients` and `mixture`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS: Final = ("gradients", "colors")
 class Fisher:
     """Fisher vectors of local gradients and colours.
 
-    A subclass with other class attributes has other settings; they are part of the fingerprint.
+    A subclass with other class attributes has other parameters; they are part of the fingerprint.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Fisher:
 
     @classmethod
     def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:
-        """Return the main directions and the mixtures that suit some pictures."""
+        """Fit the main directions and the mixtures to some pictures."""
         if not len(pictures):
             raise DataError("There is no picture to fit Fisher vectors to. Give at least one.")
         sample = cls._sample(pictures, seed)
@@ -120,7 +120,7 @@ class Fisher:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """Everything that decides what a row means."""
+        """What the vectors depend on besides name and version."""
         return {
             "cells": list[Json](self.cells),
             "step": self.step,
@@ -164,7 +164,7 @@ def main_directions(points: Floats, n_directions: int) -> tuple[Floats, Floats]:
         products += block.T @ block
     variances, directions = np.linalg.eigh(products / len(points))
     variances, directions = variances[::-1][:n_directions], directions[:, ::-1][:, :n_directions]
-    # An eigenvector has no sign of its own: its largest number shall be positive.
+    # The sign of an eigenvector is arbitrary: its largest number is made positive.
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
     scale = np.sqrt(max(variances.mean(), 0.0))
     directions = directions * np.where(largest < 0, -1, 1) / (scale if scale > 1e-6 else 1.0)

@@ -1,4 +1,4 @@
-"""Arrays that a feature has learnt: which it needs, and what tells them from others."""
+"""Fitted arrays of a feature: which it needs, and their checksum."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A picture as a Gaussian of its blocks: how they are on average, and how much they vary.
+"""A picture as a Gaussian of its block descriptors: their means and variances.
 
 Blocks are described by patterns and colours as for `visterms`, but nothing is counted: of each
 number of a descriptor the mean over the picture's blocks is kept, and the logarithm of the
-variance. The kernel that takes rows for what they are is `likelihood` (`similarity.formulas`), the
-expected likelihood kernel of one Gaussian (Grangier and Bengio, 2008). Variances are no less than a
-ten-thousandth of that of all blocks of the pictures it was fitted to.
+variance. The kernel for such rows is `likelihood` (`similarity.formulas`), the expected likelihood
+kernel of one Gaussian (Grangier and Bengio, 2008). Variances are no less than a ten-thousandth of
+that of all blocks of the pictures it was fitted to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST = 1e-8
 class Gaussians:
     """Means and logarithms of variances of block descriptors, for each block size.
 
-    A subclass with other class attributes has other settings; they are part of the fingerprint.
+    A subclass with other class attributes has other parameters; they are part of the fingerprint.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Gaussians:
 
     @classmethod
     def fit(cls, pictures: Sequence[RGB], seed: int = 0) -> dict[str, Floats]:
-        """Return the colours, and the least variances, that suit some pictures."""
+        """Fit the colours and the least variances to some pictures."""
         colors = choose_colors(sample_pixels(pictures, seed=seed), cls.n_colors, seed)
         return cls.fit_floors(pictures, colors)
 
@@ -97,7 +97,7 @@ class Gaussians:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """Everything that decides what a row means."""
+        """What the vectors depend on besides name and version."""
         return {
             "blocks": list[Json](self.blocks),
             "relative": self.relative,

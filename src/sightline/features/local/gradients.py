@@ -12,8 +12,8 @@ Three things everyone should know to improve object retrieval, 2012 (the square 
 Csurka, Perronnin, Renders: XRCE's participation to ImagEval, 2007 (local colour statistics).
 
 Departures: pixels are not weighted by their distance to the middle of the patch nor shared between
-cells; instead a cell reaches a quarter of its side into its neighbours. Patches are not turned to
-their main direction. Colours are told apart by the upper six bits of red, green and blue.
+cells; instead a cell reaches a quarter of its side into its neighbours. Patches are not rotated to
+their main direction. Colours are quantised to the upper six bits of red, green and blue.
 
 Pictures are first made smaller, to a long side of 192 pixels, never larger; one that is narrower
 than the smallest descriptor is continued by repeating its outermost pixels, evenly on both sides.

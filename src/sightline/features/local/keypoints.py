@@ -1,4 +1,4 @@
-"""Bags of words of local descriptors: which of 200 or 1,000 typical patches a picture holds.
+"""Bags of words of local descriptors: the histogram of 200 or 1,000 typical patches in a picture.
 
 Descriptors of training pictures are grouped into K words (`codebook`); a picture is the bag of its
 descriptors' words. Row: w_i = tf_i idf_i, scaled to length one; tf_i is how many of the picture's
@@ -8,8 +8,8 @@ it. The 1 keeps weight for words that are in every picture, of which small codeb
 Two kinds of descriptor: `sift`, at keypoints, turned and scaled with them; and the dense gradients
 of Fisher vectors (`gradients`), upright, on a grid, at two sizes. The nine features of paper D have
 bags of SIFT and of SURF. SURF is not free to use. Of the free ones, ORB, BRISK and AKAZE have bits,
-whose means k-means cannot take, and look where SIFT looks; dense gradients see what has no
-keypoints, such as sky and grass, and need no other package.
+whose means k-means cannot take, and similar keypoints to SIFT's; dense gradients also describe
+areas without keypoints, such as sky and grass, and need no other package.
 
 Sivic, Zisserman: Video Google, 2003. Departures: SIFT is our own, see `sift`; K is lowered where
 the sample has fewer than 20 descriptors for each word.
@@ -71,7 +71,7 @@ class Sift200:
 
     @classmethod
     def settings(cls) -> dict[str, Json]:
-        """Return what decides the descriptors."""
+        """Return the parameters of the descriptors."""
         return {"contrast": CONTRAST, "most": MOST}
 
     @classmethod
@@ -82,25 +82,23 @@ class Sift200:
         shards: int = 1,
         compute: Mapper | None = None,
     ) -> dict[str, Floats]:
-        """Return the words that suit some pictures, and what each counts."""
+        """Fit the words to some pictures; return them and their idf."""
         if not len(pictures):
-            raise DataError("There is no picture to make words from. Give at least one.")
+            raise DataError("There is no picture to fit words to. Give at least one.")
         rng = np.random.default_rng(seed)
         chosen = np.arange(len(pictures))
         if len(chosen) > _SAMPLE_PICTURES:
             chosen = np.sort(rng.choice(chosen, _SAMPLE_PICTURES, replace=False))
-        found = [cls.descriptors(pictures[i]) for i in chosen.tolist()]
+        bags = [cls.descriptors(pictures[i]) for i in chosen.tolist()]
         # Without any descriptor there is one word, which no picture of the sample has.
-        points = (
-            np.concatenate(found) if any(map(len, found)) else np.zeros((1, LENGTH), np.float32)
-        )
+        points = np.concatenate(bags) if any(map(len, bags)) else np.zeros((1, LENGTH), np.float32)
         if len(points) > _SAMPLE:
             points = points[np.sort(rng.choice(len(points), _SAMPLE, replace=False))]
         n = max(2, min(cls.n_words, len(points) // _LEAST_POINTS))
         n = min(n, len(distinct(points)))
         centers = codebook(points, n, seed, None, 2, shards, compute)
-        held = sum((_counted(f, centers) > 0 for f in found), np.zeros(len(centers), np.int64))
-        idf = 1 + np.log((1 + len(found)) / (1 + held))
+        held = sum((_counted(f, centers) > 0 for f in bags), np.zeros(len(centers), np.int64))
+        idf = 1 + np.log((1 + len(bags)) / (1 + held))
         return {"centers": centers, "idf": idf.astype(np.float32)}
 
     def __init__(self, arrays: Mapping[str, Floats]) -> None:
@@ -109,7 +107,7 @@ class Sift200:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """Everything that decides what a row means."""
+        """What the vectors depend on besides name and version."""
         return {**self.settings(), "arrays": checksum(self.arrays)}
 
     def counts(self, rgb: RGB) -> NDArray[np.int64]:
@@ -143,7 +141,7 @@ class DenseSift200(Sift200):
 
     @classmethod
     def settings(cls) -> dict[str, Json]:
-        """Return what decides the descriptors."""
+        """Return the parameters of the descriptors."""
         return {"cells": list[Json](_DENSE_CELLS), "step": _DENSE_STEP}
 
 
@@ -157,9 +155,9 @@ class DenseSift1000(DenseSift200):
 
 @lru_cache(2)
 def _sift(pixels: bytes, shape: tuple[int, ...]) -> Floats:
-    """Return SIFT descriptors; remembered, since two features in a row ask for the same picture's.
+    """Return SIFT descriptors; cached, since two features in a row need the same picture's.
 
-    They depend on the pixels alone, so nobody can tell, except by the time it takes.
+    They depend on the pixels alone.
     """
     found = keypoints(np.frombuffer(pixels, np.uint8).reshape(shape)).descriptors
     found.flags.writeable = False
@@ -168,7 +166,7 @@ def _sift(pixels: bytes, shape: tuple[int, ...]) -> Floats:
 
 @lru_cache(2)
 def _dense(pixels: bytes, shape: tuple[int, ...]) -> Floats:
-    """Return dense descriptors; remembered as those of `_sift` are."""
+    """Return dense descriptors; cached as those of `_sift` are."""
     rgb = np.frombuffer(pixels, np.uint8).reshape(shape)
     found = dense_descriptors(rgb, _DENSE_CELLS, _DENSE_STEP).gradients
     found.flags.writeable = False

@@ -1,10 +1,10 @@
 """The whole picture without any fitting: its colours, textures and edges, and where they are.
 
-Five parts, joined: colours of the picture and of its quarters, as soft histograms in CIE Lab;
-local binary patterns of the picture and of its 4×4 cells; directions of edges in 6×6 cells (HOG).
+Five parts, joined: colours of the picture and of its quarters, as soft histograms in CIE Lab; local
+binary patterns of the picture and of its 4×4 cells; directions of edges in 6×6 cells (HOG).
 Histograms are square-rooted, which makes the squared distance of two of them the Hellinger
-distance; every part is scaled to length 1 and then weighted, so that distances in each part count
-about alike. All numbers are of one picture alone.
+distance; every part is L2-normalised and then weighted, so that distances in each part count about
+equally. All numbers are of one picture alone.
 
 On the emoji demo, kernel ridge with one RBF kernel of this vector reaches a mean AvgP of .52, as
 much as with a kernel for each part and finer cells; thumbnails as a sixth part lowered it.
@@ -32,7 +32,7 @@ from sightline.features.local.lbp import (
 )
 from sightline.vectors import l2_normalize
 
-# Bins of L, a and b, and what they reach from and to; more colourful pixels count at the edge.
+# Bins of L, a and b, and their ranges; more colourful pixels count in the outermost bin.
 _LAB_BINS: Final = (5, 6, 6)
 _LAB_LOW, _LAB_HIGH = (0.0, -60.0, -60.0), (100.0, 70.0, 70.0)
 _N_LAB = 5 * 6 * 6
@@ -52,7 +52,7 @@ _LENGTHS: Final = {
 
 
 class Classic:
-    """Colours, textures and edges of a picture in one vector of length 1.
+    """Colours, textures and edges of a picture in one unit vector.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class Classic:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"parts": dict[str, Json](_WEIGHTS)}
 
     @property
     def parts(self) -> dict[str, slice]:
-        """Where each part lies, for those who compare pictures part by part."""
+        """The slice of each part, for comparisons part by part."""
         ends = np.cumsum([*_LENGTHS.values()]).tolist()
         starts = [0, *ends[:-1]]
         return {n: slice(a, b) for n, a, b in zip(_LENGTHS, starts, ends, strict=True)}
@@ -82,14 +82,16 @@ class Classic:
         """Return the picture's vector."""
         padded = padded_grey(checked(rgb))
         colors, textures = _color_counts(rgb), _texture_counts(padded)
-        found = {
+        histograms = {
             "color": np.sqrt(_shares(colors.sum(axis=0))),
             "color2": np.sqrt(_shares(colors)),
             "texture": np.sqrt(_shares(textures.sum(axis=0))),
             "texture4": np.sqrt(_shares(textures)),
             "edges": _edges(padded[2:-2, 2:-2]),
         }
-        row = np.concatenate([_normalized(found[n].ravel()) * w**0.5 for n, w in _WEIGHTS.items()])
+        row = np.concatenate(
+            [_normalized(histograms[n].ravel()) * w**0.5 for n, w in _WEIGHTS.items()]
+        )
         return _normalized(row).astype(np.float32)
 
 

@@ -4,7 +4,7 @@ The points lie on a circle of radius 2, the first to the right, the others each 
 counter-clockwise; grey levels between pixels are interpolated bilinearly. Bit k of a pixel's code
 is 1 if point k >= the pixel. The 58 *uniform* codes, whose bits change at most twice around the
 circle, have a bin of their own each, in ascending order; all others share the last of 59 bins. This
-mapping tells directions apart; the rotation-invariant one has ten bins and is not used here.
+mapping distinguishes directions; the rotation-invariant one has ten bins and is not used here.
 
 Border: the picture is continued by repeating its outermost pixels, so that every pixel has a code.
 
@@ -69,7 +69,7 @@ def pattern_codes(padded: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
     Examples
     --------
-    A bright line on dark ground; its own pixels see it going up and down (bits 2 and 6).
+    A bright line on dark ground; in the codes of its own pixels it goes up and down (bits 2 and 6).
 
     >>> grey = np.zeros((5, 7), np.uint8)
     >>> grey[:, 3] = 200
@@ -92,7 +92,7 @@ def frozen(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def checked(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the picture if it is one."""
+    """Return the picture; raise DataError unless it is one."""
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or not rgb.size:
         raise DataError(
             "A picture must be an array of 8-bit RGB pixels, (height, width, 3), and not be empty. "

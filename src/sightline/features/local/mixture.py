@@ -1,18 +1,17 @@
 """Mixtures of Gaussians with diagonal covariances, and the Fisher vector of a set of points.
 
-A mixture p(x) = Σ_k w_k N(x; μ_k, diag v_k) is learnt by expectation-maximisation, which never
-lowers Σ_n log p(x_n) + Σ_k log w_k: the second sum, as if each component had won one point more,
+A mixture p(x) = Σ_k w_k N(x; μ_k, diag v_k) is learned by expectation-maximisation, which never
+lowers Σ_n log p(x_n) + Σ_k log w_k: the second sum, a pseudo-count of one point for each component,
 keeps every weight above zero. It starts at the centres of k-means (`codebook`). No variance falls
 below a fiftieth of that of all points.
 
-The Fisher vector of points x_1..x_N says how the mixture would have to change to fit them better:
-the gradient of (1/N) Σ_n log p(x_n), divided by the square root of its Fisher information, with
-γ_nk the probability that component k made x_n, and σ_k² = v_k:
+The Fisher vector of points x_1..x_N is the gradient of (1/N) Σ_n log p(x_n), divided by the square
+root of its Fisher information, with γ_nk the probability that component k made x_n, and σ_k² = v_k:
 
     by means               1 / (N √w_k)    Σ_n γ_nk (x_n - μ_k) / σ_k
     by standard deviations 1 / (N √(2w_k)) Σ_n γ_nk ((x_n - μ_k)² / v_k - 1)
 
-`improved` takes the signed square root of each number and scales the vector to length one.
+`improved` takes the signed square root of each number and L2-normalises the vector.
 
 Perronnin, Sánchez, Mensink: Improving the Fisher kernel for large-scale image classification, 2010.
 Sánchez, Perronnin, Mensink, Verbeek: Image classification with the Fisher vector, 2013.
@@ -92,7 +91,7 @@ class Mixture:
         seed : int, default=0
             The same seed gives the same mixture.
         passes : int, default=10
-            How often it is improved.
+            Passes of expectation-maximisation.
         """
         if n_components < 1:
             raise ParameterError.of("n_components", "Mixture.fit", "at least 1", n_components)
@@ -117,7 +116,7 @@ class Mixture:
         found = moments / np.maximum(counts, np.finfo(np.float32).tiny)[:, None]
         means, squares = found[:, :n_dimensions], found[:, n_dimensions:]
         variances = np.maximum(squares - means * means, floor)
-        # Where a component won next to nothing, its moments are rounding errors: it stays.
+        # A component with almost no points has moments of rounding errors: it stays.
         won = (counts > _NEGLIGIBLE)[:, None]
         return Mixture(
             ((counts + 1) / (counts.sum() + len(counts))).astype(np.float32),

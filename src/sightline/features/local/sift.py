@@ -1,9 +1,9 @@
-"""SIFT: places of a picture that are found again when it is turned or scaled, and how they look.
+"""SIFT: keypoints that are invariant to rotation and scale, and their descriptors.
 
 A picture is smoothed more and more; where the difference of two neighbours in that row is extreme,
 in space and in scale, lies a keypoint. Its descriptor holds the gradients around it in 4×4 cells by
 8 directions, 128 numbers, relative to the main direction there and as large as the keypoint's own
-scale, so that they stay the same when the picture is turned, scaled or lit in another way.
+scale, so that they stay the same when the picture is turned, scaled or lit differently.
 
 1. Grey from 0 to 1, twice as large by linear interpolation, smoothed to sigma = 1.6 (the picture
    itself counting as .5); each octave has 3 scales, and the next one every second pixel.
@@ -13,7 +13,7 @@ scale, so that they stay the same when the picture is turned, scaled or lit in a
    .8 of the highest makes a keypoint of its own.
 4. Gradients at 20×20 places, a quarter of a cell apart, a cell being 3 sigma wide, weighted by a
    Gaussian of two cells, each shared between the nearest cells and directions.
-5. Length one, clipped at .2, sum one, square-rooted.
+5. L2-normalised, clipped at .2, L1-normalised, square-rooted.
 
 Lowe: Distinctive image features from scale-invariant keypoints, 2004; the patent has ended.
 Arandjelović, Zisserman: Three things everyone should know to improve object retrieval, 2012 (the
@@ -104,16 +104,16 @@ def keypoints(rgb: RGB, most: int = MOST) -> Keypoints:
 def _octaves(rgb: RGB) -> list[_Octave]:
     doubled = _doubled(brightness(rgb) / np.float32(255))
     image = _blurred(doubled, (_SIGMA**2 - 1) ** 0.5)
-    found: list[_Octave] = []
+    octaves: list[_Octave] = []
     while min(image.shape) >= _LEAST_SIDE:
         images = np.empty((_SCALES + 3, *image.shape), np.float32)
         images[0] = image
         for s in range(1, _SCALES + 3):
             sigma = _SIGMA * 2 ** ((s - 1) / _SCALES) * (2 ** (2 / _SCALES) - 1) ** 0.5
             images[s] = _blurred(images[s - 1], sigma)
-        found.append(_Octave(images, 0.5 * 2 ** len(found)))
+        octaves.append(_Octave(images, 0.5 * 2 ** len(octaves)))
         image = np.ascontiguousarray(images[_SCALES, ::2, ::2])
-    return found
+    return octaves
 
 
 def _doubled(image: Floats) -> Floats:
@@ -205,7 +205,7 @@ def main_directions(strengths: Doubles) -> list[float]:
 
 @cache
 def _samples() -> tuple[Doubles, Doubles]:
-    """Return where gradients are read, in cells (down, right) from the middle, and weights."""
+    """Return the positions of gradients, in cells (down, right) from the middle, and weights."""
     steps = (np.arange(20) - 9.5) / 4
     places = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2)
     return places, np.exp(-(places**2).sum(axis=1) / 8)

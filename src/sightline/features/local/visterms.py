@@ -1,13 +1,13 @@
-"""Visterms: how often each of some thousand typical blocks occurs in a picture.
+"""Visterms: counts of some thousand typical blocks in a picture.
 
 Blocks (`blocks`) of training pictures are grouped into K visual terms (`codebook`); a picture is
-the bag of its blocks' terms, as a text is a bag of words. `describe` gives the plain counts; what
-they weigh, p_i = tf_i idf_i / |tf idf| with idf_i = -log(share of training pictures that hold i),
-belongs to whoever learns from them, who knows the training pictures: see `idf_of` and `weighted`.
+the bag of its blocks' terms, as a text is a bag of words. `describe` gives the plain counts; their
+weights, p_i = tf_i idf_i / |tf idf| with idf_i = -log(share of training pictures that hold i),
+depend on the training pictures of a learner: see `idf_of` and `weighted`.
 
 Grangier, Bengio: A discriminative kernel-based approach to rank images from text queries, 2008;
-there b = 64, K = 10,000 for the linear model. Departures: `blocks` says how blocks are scaled and
-sampled; K is lowered where the sample has fewer than 20 blocks for each term.
+there b = 64, K = 10,000 for the linear model. Departures: see `blocks` for the scaling and sampling
+of blocks; K is lowered where the sample has fewer than 20 blocks for each term.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SAMPLE = 400_000  # blocks; as many take 170 MB
 class Visterms:
     """Counts of visual terms.
 
-    A subclass with other class attributes has other settings; they are part of the fingerprint.
+    A subclass with other class attributes has other parameters; they are part of the fingerprint.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Visterms:
     n_centers : int
         Terms of each block size, at most.
     n_colors : int
-        Colours that are told apart, at most.
+        Number of colours, at most.
     spatial : tuple of int
         1 counts the whole picture, 2 each of its 2×2 parts, and so on, one after the other.
     every : int
@@ -78,7 +78,7 @@ class Visterms:
         shards: int = 1,
         compute: Mapper | None = None,
     ) -> dict[str, Floats]:
-        """Return the colours, and for each block size the centres, that suit some pictures."""
+        """Fit the colours, and for each block size the centres, to some pictures."""
         colors = choose_colors(sample_pixels(pictures, seed=seed), cls.n_colors, seed)
         arrays = {"colors": colors}
         for block in cls.blocks:
@@ -114,7 +114,7 @@ class Visterms:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """Everything that decides what a row means."""
+        """What the vectors depend on besides name and version."""
         return {
             "blocks": list[Json](self.blocks),
             "relative": self.relative,
@@ -164,14 +164,14 @@ def idf_of(counts: Any) -> Floats:
 
 
 def weighted(counts: Any, idf: Floats) -> Any:
-    """Return tf·idf of each row, scaled to length 1; a row without any weight stays zero.
+    """Return tf·idf of each row, L2-normalised; a row without any weight stays zero.
 
     Parameters
     ----------
     counts : ndarray or sparse matrix
         One row for each picture: an array, or a scipy sparse matrix, which stays sparse.
     idf : ndarray of float32
-        What each term counts.
+        The idf of each term.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Features of the whole picture, none of them fitted: what papers B and D compare pictures by.
+"""Features of the whole picture, none of them fitted, as in papers B and D.
 
 `color`, `edges`, `gabor`, `lbp` and `gist` are the five of paper D that need no codebook; its other
 four are bags of words (`features.local.keypoints`). `ehd` and `cedd` are the two of paper B, whose
-rows are small whole numbers, with their own distances. `moments` is what two of them share.
+rows are small whole numbers, with their own distances. `moments` is shared by two of them.
 """

@@ -1,9 +1,9 @@
-"""Colour and edge directivity (144): which of 24 colours occur in blocks of which of 6 textures.
+"""Colour and edge directivity (144): the histogram of 24 colours in blocks of 6 textures.
 
 Index = 24 texture + colour. A picture whose short side is at least 80 pixels has 40×40 blocks, at
 least 40 pixels 20×20, else blocks of 2×2 pixels; sides of blocks are even, and what is left over at
-the right and at the bottom is not looked at. Each block adds how far its mean colour belongs to
-each of 24 colours, to each of its textures; the sum, divided by its total, becomes codes 0 to 7.
+the right and at the bottom is ignored. Each block adds how far its mean colour belongs to each of
+24 colours, to each of its textures; the sum, divided by its total, becomes codes 0 to 7.
 
 Textures: 0 none, 1 without direction, 2 horizontal, 3 vertical, 4 of 45 and 5 of 135 degrees, by
 the mean brightness of a block's four quarters; a block can have several.
@@ -40,7 +40,7 @@ _CENTERS: Final = np.array([
      .06289562844640, .09306627137969, .13697613317822, .26289786056221],
 ])  # fmt: skip
 CENTERS: Final = _CENTERS[[0, 1, 2, 2, 3, 3]]
-"""The share that each code stands for, by texture."""
+"""The share of each code, by texture."""
 
 HUES: Final = np.array([
     [0, 0, 5, 10], [5, 10, 35, 50], [35, 50, 70, 85], [70, 85, 150, 165], [150, 165, 195, 205],
@@ -69,7 +69,7 @@ class CEDD:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"blocks": [40, 20]}
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -139,8 +139,8 @@ def quantized(values: Doubles) -> NDArray[np.int64]:
 def tanimoto_distance(a: Rows, b: Rows) -> Doubles:
     """Return Tanimoto's distance, 0 to 100, of rows, with rows of one or as many others.
 
-    Rows are divided by their sums first: 100 (1 - xy / (xx + yy - xy)). Two rows of zeros are
-    alike, and a row of zeros is unlike any other.
+    Rows are divided by their sums first: 100 (1 - xy / (xx + yy - xy)). Two rows of zeros have
+    distance 0, and a row of zeros has 100 to any other.
 
     Examples
     --------

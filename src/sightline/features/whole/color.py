@@ -1,13 +1,13 @@
-"""Colour histogram + moments (81): how colours are distributed in each of 3×3 parts of a picture.
+"""Colour histogram + moments (81): the distribution of colours in each of 3×3 parts of a picture.
 
 The picture is cut into 3×3 cells, cell i of a side of n pixels reaching from floor(i n / 3) to
-floor((i + 1) n / 3). In each cell the histogram of each of three channels is told by its first
-three moments (`moments`): mean, deviation, skewness. Order: cells row by row, in each the channels,
-of each the three moments: 3 × 3 × 3 × 3 = 81 numbers.
+floor((i + 1) n / 3). In each cell the histogram of each of three channels is summarised by its
+first three moments (`moments`): mean, deviation, skewness. Order: cells row by row, in each the
+channels, of each the three moments: 3 × 3 × 3 × 3 = 81 numbers.
 
 Channels are hue, saturation and value, from 0 to 1, hue being 0 where a pixel is grey. Hue goes
-round in a circle, which moments do not know: reds just below and just above it lie far apart.
-`space = "lab"` (L/100, a/100, b/100) and `"rgb"` (each from 0 to 1) have no such seam.
+round in a circle, which moments ignore: reds just below and just above it are far apart. `space =
+"lab"` (L/100, a/100, b/100) and `"rgb"` (each from 0 to 1) have no such seam.
 
 Paper D names no features; the papers of the same group that do say "color histogram and color
 moments", 81 numbers. That this means grid moments is a reading of it, after Zhu, Hoi, Lyu, Yan:
@@ -57,7 +57,7 @@ class ColorMoments:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"space": self.space, "cells": CELLS}
 
     def describe(self, rgb: RGB) -> Floats:

@@ -1,4 +1,4 @@
-"""Edge direction histogram (37): into which of 36 directions the edges of a picture go.
+"""Edge direction histogram (37): the shares of 36 directions among the edges of a picture.
 
 Edges are found after Canny (1986). The grey picture (`lbp.padded_grey`) is smoothed by (1 4 6 4 1)
 in both directions, a deviation of one pixel; Sobel's operators give its slope. A pixel is on an
@@ -32,7 +32,7 @@ _TAN = np.tan(np.pi / 8)
 
 
 class EdgeDirections:
-    """How edges of a picture are directed.
+    """The directions of edges of a picture.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class EdgeDirections:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"low": LOW, "high": HIGH}
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -99,7 +99,7 @@ def edge_pixels(right: Ints, down: Ints) -> NDArray[np.bool_]:
 
 
 def _is_ridge(strength: Ints, right: Ints, down: Ints) -> NDArray[np.bool_]:
-    """Say where the slope is not below that of the next pixels uphill and downhill."""
+    """Return where the slope is not below that of the next pixels uphill and downhill."""
     around = np.pad(strength, 1)
     height, width = strength.shape
 

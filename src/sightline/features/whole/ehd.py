@@ -1,9 +1,10 @@
-"""Edge histogram (80): which of five kinds of edge each of 4×4 parts of a picture holds.
+"""Edge histogram (80): the shares of five kinds of edge in each of 4×4 parts of a picture.
 
 The picture is cut into about 1,100 square tiles. A tile's four quarters, by their mean brightness,
-answer to five filters: vertical, horizontal, 45 degrees, 135 degrees, without direction. The
-strongest answer is the tile's kind of edge (the first of equal ones), unless it is below 11. Of the
-tiles of each part, row by row, the share of each kind is kept, as one of 8 codes from a table.
+are correlated with five filters: vertical, horizontal, 45 degrees, 135 degrees, without direction.
+The strongest response is the tile's kind of edge (the first of equal ones), unless it is below 11.
+Of the tiles of each part, row by row, the share of each kind is kept, as one of 8 codes from a
+table.
 
     luma    int(219 (.299 R + .587 G + .114 B) / 256 + 16.5), from 16 to 234
     tile    a = int(sqrt(w h / 1100)), its side 2 floor(a / 2), at least 2; tiles at multiples of
@@ -38,7 +39,7 @@ CENTERS: Final = np.array([
     [0.004174, 0.025924, 0.046232, 0.067163, 0.089655, 0.115391, 0.151904, 0.217745],
     [0.006778, 0.051667, 0.108650, 0.166257, 0.224226, 0.285691, 0.356375, 0.450972],
 ])  # fmt: skip
-"""The share that each code stands for, of vertical, horizontal, 45°, 135° and other edges."""
+"""The share of each code, of vertical, horizontal, 45°, 135° and other edges."""
 
 Rows = NDArray[np.float32] | Doubles
 
@@ -60,7 +61,7 @@ class EdgeHistogram:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"tiles": _TILES, "least": 11}
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -94,7 +95,7 @@ def quantized(values: Doubles) -> NDArray[np.int64]:
 
 
 def values_of(codes: Rows) -> Doubles:
-    """Return the shares that rows of codes stand for.
+    """Return the shares of rows of codes.
 
     >>> values_of(np.zeros((1, 80), np.float32))[0, :5].tolist()
     [0.010867, 0.012266, 0.004193, 0.004174, 0.006778]
@@ -107,9 +108,9 @@ def values_of(codes: Rows) -> Doubles:
 def standard_distance(a: Rows, b: Rows) -> Doubles:
     """Return the standard's distance of rows of codes, with rows of one or as many others.
 
-    It adds up the differences of the shares codes stand for: of the 16 parts; five times those of
-    the whole picture, the mean of all parts; and those of 13 groups of four parts, the four rows,
-    the four columns, the four quarters and the middle.
+    It adds up the differences of the codes' shares: of the 16 parts; five times those of the whole
+    picture, the mean of all parts; and those of 13 groups of four parts, the four rows, the four
+    columns, the four quarters and the middle.
 
     Examples
     --------

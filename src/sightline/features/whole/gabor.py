@@ -1,21 +1,21 @@
-"""Gabor texture (120): how strongly a picture answers to waves of 5 lengths in 8 directions.
+"""Gabor texture (120): the responses of a picture to waves of 5 lengths in 8 directions.
 
 The grey picture is squeezed to 64×64 pixels and filtered by 40 Gabor wavelets; of the size of each
-answer over the picture, mean, deviation and skewness are kept (`moments`): 5 × 8 × 3 = 120 numbers,
-wave lengths from short to long, in each the directions, of each the moments.
+response over the picture, mean, deviation and skewness are kept (`moments`): 5 × 8 × 3 = 120
+numbers, wave lengths from short to long, in each the directions, of each the moments.
 
 Wavelet (m, n) has the wave vector k = (π/2) 2^(-n/2) (cos, sin)(π m / 8) and the transfer function
 
     G(w) = exp(-s² |w - k|² / 2|k|²) - exp(-s² (|w|² + |k|²) / 2|k|²),    s = 2π,
 
-which is 0 at w = 0, so that brightness does not matter. Answers are in grey levels from 0 to 1.
+which is 0 at w = 0, so that brightness does not matter. Responses are in grey levels from 0 to 1.
 The picture goes on beyond its border as its mirror image, so that borders are no edges. Filtering
 is done by Fourier transforms, over one period of that continuation, 128×128.
 
 Lades and others: Distortion invariant object recognition in the dynamic link architecture, 1993
 (the wavelets and their five lengths). Zhu, Hoi, Lyu, Yan: Near-duplicate keyframe retrieval by
 nonrigid image matching, 2008 (64×64, three moments). Departures: skewness in the unit of the
-answers; the mirrored border, of which they say nothing.
+responses; the mirrored border, which they leave open.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SPREAD = 2 * np.pi
 
 
 class GaborMoments:
-    """Moments of the answers to Gabor wavelets.
+    """Moments of the responses to Gabor wavelets.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class GaborMoments:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"side": SIDE, "lengths": N_LENGTHS, "directions": N_DIRECTIONS}
 
     def describe(self, rgb: NDArray[np.uint8]) -> Floats:
-        """Return the moments of each answer."""
+        """Return the moments of each response."""
         from scipy.fft import fft2, ifft2
 
         image = np.pad(small_grey(checked(rgb), SIDE), SIDE // 2, "symmetric")
@@ -80,7 +80,7 @@ def small_grey(rgb: NDArray[np.uint8], side: int) -> Floats:
     from PIL import Image
 
     grey = brightness(rgb)
-    # A picture of equal pixels has to stay so to the last bit.
+    # A picture of equal pixels must stay so to the last bit.
     if not np.ptp(grey):
         return np.full((side, side), grey[0, 0] / np.float32(255), np.float32)
     image = Image.fromarray(grey)
@@ -100,14 +100,14 @@ def _wavelets() -> Floats:
     """Return the transfer functions, (40, 128, 128)."""
     w = 2 * np.pi * np.fft.fftfreq(2 * SIDE)
     down, right = w[:, None], w[None, :]
-    found = []
+    functions = []
     for n in range(N_LENGTHS):
         k = _SHORTEST * 2 ** (-n / 2)
         scale = _SPREAD**2 / (2 * k * k)
         for m in range(N_DIRECTIONS):
             x, y = k * np.cos(np.pi * m / N_DIRECTIONS), k * np.sin(np.pi * m / N_DIRECTIONS)
             wave = np.exp(-scale * ((right - x) ** 2 + (down - y) ** 2))
-            found.append(wave - np.exp(-scale * (right**2 + down**2 + k * k)))
-    table = np.stack(found)
+            functions.append(wave - np.exp(-scale * (right**2 + down**2 + k * k)))
+    table = np.stack(functions)
     table[:, 0, 0] = 0  # as in the formula, but for rounding
     return table.astype(np.float32)

@@ -1,4 +1,4 @@
-"""GIST (512): the answers to 32 filters in each of 4×4 cells, the spatial envelope of a scene.
+"""GIST (512): the responses to 32 filters in each of 4×4 cells, the spatial envelope of a scene.
 
 1. The grey picture is squeezed to a square (`side`, 128 pixels).
 2. Contrast is made even: of log(1 + 255 grey), continued on each side by five mirrored pixels, the
@@ -8,7 +8,7 @@
    Filter (i, j), of 4 scales and 8 directions, has at the frequency f (cycles a pixel) and the
    angle t the transfer function exp(-3.5 (f / f_i - 1)² - 2π (t + π j / 8)²), f_i = .3 / 1.85^i,
    t + π j / 8 being taken from -π to π.
-4. The size of each answer is averaged over each of 4×4 cells. Order: scales from fine to coarse,
+4. The size of each response is averaged over each of 4×4 cells. Order: scales from fine to coarse,
    in each the directions, of each the cells row by row.
 
 Oliva, Torralba: Modeling the shape of the scene: a holistic representation of the spatial envelope,
@@ -36,9 +36,9 @@ _BORDER = 5
 
 
 class Gist:
-    """Answers to oriented filters in 4×4 cells.
+    """Responses to oriented filters in 4×4 cells.
 
-    A subclass with another `side`, a multiple of 8, looks at larger or smaller copies.
+    A subclass with another `side`, a multiple of 8, is of larger or smaller copies.
 
     Examples
     --------
@@ -54,11 +54,11 @@ class Gist:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"side": self.side, "scales": N_SCALES, "directions": N_DIRECTIONS, "cells": CELLS}
 
     def describe(self, rgb: NDArray[np.uint8]) -> Floats:
-        """Return the mean answer of each filter in each cell."""
+        """Return the mean response of each filter in each cell."""
         from scipy.fft import fft2, ifft2
 
         grey = small_grey(checked(rgb), self.side)
@@ -101,10 +101,10 @@ def _filters(n: int) -> Floats:
     """Return the transfer functions for a square of n pixels, (32, n, n)."""
     f = np.fft.fftfreq(n)
     distance, angle = np.hypot(f[:, None], f), np.arctan2(f[:, None], f)
-    found = []
+    functions = []
     for i in range(N_SCALES):
         for j in range(N_DIRECTIONS):
             turned = (angle + np.pi * j / N_DIRECTIONS + np.pi) % (2 * np.pi) - np.pi
             along = (distance / (0.3 / 1.85**i) - 1) ** 2
-            found.append(np.exp(-3.5 * along - 2 * np.pi * turned**2))
-    return np.stack(found).astype(np.float32)
+            functions.append(np.exp(-3.5 * along - 2 * np.pi * turned**2))
+    return np.stack(functions).astype(np.float32)

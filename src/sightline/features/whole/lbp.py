@@ -31,7 +31,7 @@ class Patterns:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """What decides the meaning of a row; the rest is fixed by the version."""
+        """What the vectors depend on besides name and version."""
         return {"points": 8, "radius": RADIUS}
 
     def describe(self, rgb: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """The first three moments of some numbers, all in the unit of the numbers themselves.
 
 Mean E[x]; deviation sqrt(E[(x - mean)²]); skewness as the cube root of E[(x - mean)³], with its
-sign. Unlike skewness divided by the deviation, this is defined, and 0, where all numbers are alike.
+sign. Unlike skewness divided by the deviation, this is defined, and 0, where all numbers are equal.
 
 Stricker, Orengo: Similarity of color images, 1995.
 """

@@ -28,13 +28,13 @@ async function ask(path, init = {}) {
     throw new Problem(0, "gone", "The server does not answer. Is it still running?");
   }
   if (reply.ok) return reply;
-  const told = await reply.json().catch(() => ({}));
-  throw new Problem(reply.status, told.code ?? "unknown", told.detail ?? reply.statusText);
+  const problem = await reply.json().catch(() => ({}));
+  throw new Problem(reply.status, problem.code ?? "unknown", problem.detail ?? reply.statusText);
 }
 
 /**
  * @param {string} path
- * @param {Record<string, any>} [query] what is left undefined is left out
+ * @param {Record<string, any>} [query] undefined values are left out
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
@@ -45,7 +45,7 @@ export async function get(path, query = {}, signal) {
 /**
  * @param {string} path
  * @param {object} [body]
- * @param {{ key?: string, signal?: AbortSignal }} [more] under a key, what is sent again counts once
+ * @param {{ key?: string, signal?: AbortSignal }} [more] with a key, a repeated request counts once
  * @returns {Promise<any>}
  */
 export async function post(path, body = {}, more = {}) {
@@ -57,7 +57,7 @@ export async function post(path, body = {}, more = {}) {
 }
 
 /**
- * Send a picture as it is.
+ * Upload a picture.
  *
  * @param {string} path
  * @param {Blob} picture
@@ -76,22 +76,22 @@ export async function send(path, picture, query = {}, signal) {
  * @param {Record<string, any>} query
  */
 export function withQuery(path, query) {
-  const given = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     for (const one of Array.isArray(value) ? value : [value])
-      if (one !== undefined && one !== null && one !== "") given.append(name, String(one));
-  const text = given.toString();
+      if (one !== undefined && one !== null && one !== "") parameters.append(name, String(one));
+  const text = parameters.toString();
   return text ? `${path}?${text}` : path;
 }
 
-/** A key under which a request that is sent twice counts once. */
+/** An idempotency key: a request that is sent twice with it counts once. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Whether something was only given up, because something newer was asked.
+ * Whether a request was cancelled by a newer one.
  *
  * @param {unknown} e
  */

@@ -1,4 +1,4 @@
-// Line charts as SVG, with axes, a legend, words for those who do not see them, and the numbers.
+// Line charts as SVG, with axes, a legend, a description in words, and a table of the numbers.
 
 import { table } from "./controls.js";
 import { count, el } from "./dom.js";
@@ -13,8 +13,8 @@ import { count, el } from "./dom.js";
  *
  * @typedef {object} Chart
  * @property {string} title
- * @property {string} told a description in a sentence
- * @property {string} x what lies along the axis
+ * @property {string} summary a description in a sentence
+ * @property {string} x label of the axis
  * @property {string} y
  * @property {Line[]} lines
  * @property {number} [most] the end of the x axis
@@ -51,13 +51,13 @@ export function lineChart(chart) {
   const drawn = svg(
     "svg", { viewBox: `0 0 ${wide} ${HIGH}`, role: "img", class: "chart", "aria-labelledby": `${name}-title ${name}-desc` },
     svg("title", { id: `${name}-title` }, chart.title),
-    svg("desc", { id: `${name}-desc` }, chart.told),
+    svg("desc", { id: `${name}-desc` }, chart.summary),
     ...axes(chart, xs, ys, across, down),
     ...chart.lines.flatMap((line, i) => drawLine(line, i, across, down)),
   );
   return el(
     "figure", { class: "figure" },
-    el("figcaption", {}, el("h4", {}, chart.title), el("p", { class: "faint" }, chart.told)),
+    el("figcaption", {}, el("h4", {}, chart.title), el("p", { class: "faint" }, chart.summary)),
     drawn, chart.lines.length > 1 ? legend(chart.lines) : null, numbers(chart),
   );
 }
@@ -72,9 +72,9 @@ export function ticks(most, about) {
   const rough = most / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((s) => s * power).find((s) => s >= rough * 0.999) ?? rough;
-  const found = [];
-  for (let i = 0; i <= Math.ceil(most / step - 1e-9); i++) found.push(Number((i * step).toPrecision(6)));
-  return found;
+  const values = [];
+  for (let i = 0; i <= Math.ceil(most / step - 1e-9); i++) values.push(Number((i * step).toPrecision(6)));
+  return values;
 }
 
 /**
@@ -135,12 +135,12 @@ function short(n) {
  * Make an element of SVG.
  *
  * @param {string} tag
- * @param {Record<string, string | number>} given
+ * @param {Record<string, string | number>} attributes
  * @param {...(Node | string)} children
  */
-function svg(tag, given, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(given)) made.setAttribute(name, String(value));
-  made.append(...children);
-  return made;
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
 }

@@ -1,4 +1,4 @@
-// Asking before something is done that is not easily undone.
+// Asking for confirmation of what is not easily undone.
 
 import { el } from "./dom.js";
 
@@ -6,8 +6,8 @@ import { el } from "./dom.js";
  * Ask, and return whether the answer was yes. Escape is no.
  *
  * @param {string} question
- * @param {string} more what it would do
- * @param {string} yes what the button says
+ * @param {string} more its consequences
+ * @param {string} yes text of the button
  * @returns {Promise<boolean>}
  */
 export function confirmed(question, more, yes) {
@@ -17,7 +17,7 @@ export function confirmed(question, more, yes) {
     el("p", { id: "confirm-more" }, more),
     el(
       "form", { method: "dialog", class: "row" },
-      el("button", { value: "no", autofocus: true }, "Leave it"),
+      el("button", { value: "no", autofocus: true }, "Cancel"),
       el("button", { value: "yes", class: "primary" }, yes),
     ),
   );

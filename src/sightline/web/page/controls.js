@@ -1,4 +1,4 @@
-// Fields with their labels, and buttons with their keys.
+// Fields with labels, and buttons with keyboard shortcuts.
 
 import { el } from "./dom.js";
 
@@ -11,7 +11,7 @@ export function field(label, input) {
 }
 
 /**
- * A box to tick, with what it means.
+ * A checkbox with its label.
  *
  * @param {string} label
  * @param {HTMLInputElement} input
@@ -22,7 +22,7 @@ export function tick(label, input, more = "") {
 }
 
 /**
- * A button that a key presses too.
+ * A button with a keyboard shortcut.
  *
  * @param {string} text
  * @param {string} key
@@ -34,10 +34,10 @@ export function keyed(text, key, deed, kind = "") {
 }
 
 /**
- * A table that scrolls by itself where the page is narrow.
+ * A table that scrolls horizontally on a narrow page.
  *
  * @param {string} label
- * @param {string[]} names of columns; numbers follow after "#"
+ * @param {string[]} names of columns; "#" marks columns of numbers
  * @param {(Node | string | number | null)[][]} rows
  */
 export function table(label, names, rows) {

@@ -1,4 +1,4 @@
-// Elements. Every text goes in as text: nothing here, or anywhere on the page, reads markup.
+// Elements. Every text is inserted as text: no part of the page parses markup.
 
 import { wordsOf } from "./wording.js";
 
@@ -15,10 +15,10 @@ import { wordsOf } from "./wording.js";
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function el(tag, props = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(props)) set(made, name, value);
-  put(made, ...children);
-  return made;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) set(element, name, value);
+  put(element, ...children);
+  return element;
 }
 
 /**
@@ -35,7 +35,7 @@ function set(at, name, value) {
 }
 
 /**
- * Put children into an element, in place of those it has.
+ * Replace the children of an element.
  *
  * @param {Element} at
  * @param {...(Node | string | number | null | undefined)} children
@@ -62,13 +62,13 @@ function put(at, ...children) {
  * @returns {HTMLElement}
  */
 export function byId(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`There is no element ${id}.`);
-  return found;
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`There is no element ${id}.`);
+  return element;
 }
 
 /**
- * Say something to whoever looks, and to whoever listens.
+ * Show a message, and have screen readers read it.
  *
  * @param {string} text
  */
@@ -83,7 +83,7 @@ const SHOWN = 8000;
 let silence;
 
 /**
- * Tell a problem; it stays until something else is said, or it is clicked away.
+ * Show a problem; it stays until another message, or until it is clicked.
  *
  * @param {unknown} e
  * @param {string} [before]
@@ -94,7 +94,7 @@ export function complain(e, before = "") {
 }
 
 /**
- * Whether a key that was pressed alone is a command: nobody types, and keys were not switched off.
+ * Whether a key press is a command: not typed into a field, and shortcuts are switched on.
  *
  * @param {KeyboardEvent} e
  */
@@ -104,7 +104,7 @@ export function isCommand(e) {
 }
 
 /**
- * Whether a key belongs to a field that somebody types in.
+ * Whether an element takes typed text.
  *
  * @param {EventTarget | null} target
  */
@@ -115,7 +115,7 @@ export function isTyping(target) {
 }
 
 /**
- * A number as people read it.
+ * A number with separators of thousands.
  *
  * @param {number} n
  */
@@ -124,7 +124,7 @@ export function count(n) {
 }
 
 /**
- * One thing or several.
+ * A number with its noun, in singular or plural.
  *
  * @param {number} n
  * @param {string} one

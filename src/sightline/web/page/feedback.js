@@ -1,30 +1,30 @@
 // One judging session: judgements, and the ranking trained on them.
 //
-// Answers count on the page at once and are sent one after another; one that could not be written
-// is taken off again, and whoever gave it is told.
+// Answers count on the page at once and are sent one after another. One that could not be saved is
+// removed again, and the error is shown.
 
 import { get, newKey, post, Problem } from "./api.js";
 
 /** @typedef {import("./types").Round} Round */
 
 const SHOWN = 500;
-// Pictures that one request may name.
+// The most pictures that one request may name.
 const NAMED = 1000;
 
 export class Feedback {
   /**
    * @param {object} begin how the session begins: the body of POST /v1/sessions
-   * @param {string} [session] one that was begun before
+   * @param {string} [session] a session to resume
    */
   constructor(begin, session = "") {
     this._begin = begin;
     this.session = session;
     /** @type {Map<number, boolean>} */
     this.marks = new Map();
-    /** @type {Map<number, boolean>} as they were when the last round was ranked */
+    /** @type {Map<number, boolean>} the answers that the last round was ranked by */
     this._ranked = new Map();
     this.round = 0;
-    // Answers that are not on the disk yet.
+    // The number of answers that are not saved yet.
     this.waiting = 0;
     /** @type {Promise<unknown>} */
     this._line = Promise.resolve();
@@ -47,36 +47,36 @@ export class Feedback {
   }
 
   /**
-   * Do something once all before it is done.
+   * Run a request after all earlier ones.
    *
    * @template T
    * @param {() => Promise<T>} deed
    * @returns {Promise<T>}
    */
   _next(deed) {
-    const mine = this._line.then(deed);
-    this._line = mine.catch(() => undefined);
-    return mine;
+    const result = this._line.then(deed);
+    this._line = result.catch(() => undefined);
+    return result;
   }
 
-  /** Have the session begun, if it was not. */
+  /** Begin the session, unless it has begun. */
   async _open() {
     if (this.session) return;
-    const told = await post("/v1/sessions", { ...this._begin, k: 1 });
-    this.session = told.session;
+    const begun = await post("/v1/sessions", { ...this._begin, k: 1 });
+    this.session = begun.session;
   }
 
-  /** Read what was said before in a session that is gone on with. */
+  /** Read the earlier judgements of the session. */
   async resume() {
-    const told = await get(`/v1/sessions/${this.session}`);
+    const state = await get(`/v1/sessions/${this.session}`);
     this.marks.clear();
-    for (const id of told.marks.positive) this.marks.set(id, true);
-    for (const id of told.marks.negative) this.marks.set(id, false);
-    return told;
+    for (const id of state.marks.positive) this.marks.set(id, true);
+    for (const id of state.marks.negative) this.marks.set(id, false);
+    return state;
   }
 
   /**
-   * Say of pictures that they fit, or not; it is on the disk when this returns.
+   * Judge pictures; the answers are on the disk when this returns.
    *
    * @param {number[]} pictures
    * @param {boolean} fits
@@ -109,18 +109,18 @@ export class Feedback {
     }
   }
 
-  /** Take back what was said last; returns of how many pictures. */
+  /** Undo the last answers; returns the number of pictures. */
   undo() {
     return this._next(async () => {
-      const told = await sure(`/v1/sessions/${this.session}/undo`, {});
-      // What was said of a picture before that stands again, so all is read anew.
+      const undone = await sure(`/v1/sessions/${this.session}/undo`, {});
+      // Earlier answers about these pictures count again, so all are read.
       await this.resume();
-      return told.positive.length + told.negative.length;
+      return undone.positive.length + undone.negative.length;
     });
   }
 
   /**
-   * Rank by all that was said.
+   * Rank by all answers.
    *
    * @returns {Promise<Round>}
    */
@@ -128,14 +128,14 @@ export class Feedback {
     return this._next(async () => {
       await this._open();
       const marks = new Map(this.marks);
-      const told = await get(`/v1/sessions/${this.session}/hits`, { k: SHOWN });
-      this.round = told.round;
+      const round = await get(`/v1/sessions/${this.session}/hits`, { k: SHOWN });
+      this.round = round.round;
       this._ranked = marks;
-      return told;
+      return round;
     });
   }
 
-  /** Take back all of it. */
+  /** Revert the whole session. */
   revert() {
     return this._next(async () => {
       if (this.session) await post(`/v1/sessions/${this.session}/revert`);
@@ -143,10 +143,10 @@ export class Feedback {
   }
 
   /**
-   * Make a word of what fits.
+   * Save the pictures that fit as a word.
    *
    * @param {string} word
-   * @returns {Promise<number>} how many pictures carry it now
+   * @returns {Promise<number>} how many pictures have it now
    */
   save(word) {
     return this._next(async () => (await post(`/v1/sessions/${this.session}/word`, { word })).pictures);
@@ -154,7 +154,7 @@ export class Feedback {
 }
 
 /**
- * Send again once, under the same key, if there was no answer: it counts once.
+ * Send a request, and once more if there was no answer; its idempotency key makes it count once.
  *
  * @param {string} path
  * @param {object} body

@@ -1,6 +1,6 @@
-// A grid of pictures of any length. Only tiles that can be seen are in the document, so that a
-// hundred thousand hits cost no more than fifty. It is a listbox: one stop of the Tab key, arrows
-// inside it, and the tile they are at is its active descendant.
+// A grid of any number of pictures. Only visible tiles are in the document, so that a hundred
+// thousand hits cost no more than fifty. It is a listbox: one tab stop, arrow keys inside it, and the
+// active tile is its active descendant.
 
 import { el, say, some } from "./dom.js";
 
@@ -14,15 +14,15 @@ import { el, say, some } from "./dom.js";
  * @property {(i: number) => boolean} gone
  * @property {(from: number, to: number) => void} need
  * @property {() => number | null} line after how many pictures the cut-off is drawn; null for none
- * @property {(hit: Hit, i: number) => { text: string, marks: string, title: string }} told
+ * @property {(hit: Hit, i: number) => { text: string, marks: string, title: string }} caption
  * @property {(i: number) => void} open
  */
 
 const GAP = 10;
 const CAPTION = 26;
 const LINE = 44;
-// Tiles are at least so wide, and about so many are seen at once: the larger the window, the larger
-// they are, and the number of elements stays the same.
+// Minimum width of a tile, and about how many are visible at once: a larger window has larger tiles,
+// so the number of elements stays the same.
 const LEAST = 180;
 const SEEN = 40;
 
@@ -66,14 +66,14 @@ export class Grid {
     this.refresh();
   }
 
-  /** Draw all tiles anew: what is told of pictures has changed. */
+  /** Redraw all tiles, since their captions changed. */
   refresh() {
     for (const tile of this._tiles.values()) tile.remove();
     this._tiles.clear();
     this.draw();
   }
 
-  /** Pictures that are meant: those selected, or the one that arrows are at. */
+  /** Ids of the pictures to act on: the selected ones, or the active one. */
   meant() {
     if (this.selected.size) return [...this.selected];
     const hit = this._source.at(this.active);
@@ -86,14 +86,14 @@ export class Grid {
     const columns = Math.max(2, Math.floor((width + GAP) / (wanted + GAP)));
     const side = Math.floor((width - GAP * (columns - 1)) / columns);
     const size = this._source.size();
-    const given = this._source.line();
-    const line = given === null || given > size ? null : given;
+    const cutoff = this._source.line();
+    const line = cutoff === null || cutoff > size ? null : cutoff;
     const above = Math.ceil((line ?? 0) / columns);
     return { columns, side, row: side + CAPTION + GAP, size, line, above };
   }
 
   /**
-   * Where a tile lies: its row and column, and how far down.
+   * The position of a tile: its row and column, and its distance from the top.
    *
    * @param {number} i
    * @param {ReturnType<Grid["_measure"]>} m
@@ -119,7 +119,7 @@ export class Grid {
   draw() {
     const m = this._measure();
     const rows = m.above + Math.ceil((m.size - (m.line ?? 0)) / m.columns);
-    // Nothing to go to is no place to stop at.
+    // An empty grid cannot be focused.
     this.box.tabIndex = m.size ? 0 : -1;
     this.box.style.height = `${rows * m.row + (m.line === null ? 0 : LINE)}px`;
     this._drawLine(m);
@@ -135,7 +135,7 @@ export class Grid {
       }
     this._source.need(from, to);
     for (let i = from; i < to; i++) this._drawTile(i, m);
-    this._tellActive();
+    this._updateActive();
   }
 
   /** @param {ReturnType<Grid["_measure"]>} m */
@@ -144,7 +144,7 @@ export class Grid {
     if (m.line === null) return;
     this.line.style.top = `${m.above * m.row}px`;
     const left = m.size - m.line;
-    this.line.textContent = left ? "Below this line pictures probably do not fit" : "";
+    this.line.textContent = left ? "Pictures below this line probably do not fit" : "";
   }
 
   /**
@@ -193,7 +193,7 @@ export class Grid {
    * @param {number} side
    */
   _drawHit(tile, hit, i, side) {
-    const { text, marks, title } = this._source.told(hit, i);
+    const { text, marks, title } = this._source.caption(hit, i);
     tile.className = `tile ${marks}`;
     tile.classList.toggle("active", i === this.active);
     tile.setAttribute("aria-label", title);
@@ -205,7 +205,7 @@ export class Grid {
     tile.append(picture, el("span", { class: "caption" }, text));
   }
 
-  _tellActive() {
+  _updateActive() {
     const tile = this._tiles.get(this.active);
     if (tile) this.box.setAttribute("aria-activedescendant", tile.id);
     else this.box.removeAttribute("aria-activedescendant");
@@ -215,7 +215,7 @@ export class Grid {
    * Go to a tile, scrolling as little as needed.
    *
    * @param {number} i
-   * @param {boolean} [keep] whether what was selected stays so
+   * @param {boolean} [keep] whether to keep the selection
    */
   goTo(i, keep = false) {
     const size = this._source.size();
@@ -314,7 +314,7 @@ export class Grid {
   }
 }
 
-/** How much of the window's top is covered by what stays there. */
+/** The height of the fixed parts at the top of the window. */
 function covered() {
   const header = document.querySelector("header")?.getBoundingClientRect().bottom ?? 0;
   const bar = document.querySelector(".judgebar:not([hidden])");

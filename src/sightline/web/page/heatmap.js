@@ -1,13 +1,13 @@
-// Which parts of a picture speak for a word: a heat map over it.
+// A heat map over a picture: which parts contribute to a word.
 
 /**
- * What each block of a picture contributes; blocks overlap by half (see POST /v1/why).
+ * The contribution of each block of a picture; blocks overlap by half (see POST /v1/why).
  *
  * @typedef {{ parts: number[][] | null, down: number[], right: number[] }} Blocks
  */
 
 /**
- * Draw contributions over a picture: warm speaks for it, cold against it.
+ * Draw contributions over a picture: orange for positive ones, blue for negative ones.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {number[][]} parts

@@ -1,15 +1,15 @@
-// A long list of hits of which only the parts that are looked at are fetched.
+// A long list of hits, of which only visible parts are fetched.
 
 /** @typedef {import("./types").Hit} Hit */
 /** @typedef {import("./types").Hits} Hits */
 
 const PAGE = 100;
 
-/** Hits by their place in the list. */
+/** Hits by their rank. */
 export class HitList {
   /**
-   * @param {(offset: number, limit: number, first: boolean) => Promise<Hits>} fetch
-   * @param {() => void} came called when more of the list is there
+   * @param {(offset: number, k: number, first: boolean) => Promise<Hits>} fetch
+   * @param {() => void} came called when another part has arrived
    * @param {(problem: unknown) => void} failed
    */
   constructor(fetch, came, failed) {
@@ -34,12 +34,12 @@ export class HitList {
   /** Fetch the beginning; throws if that fails. */
   async begin() {
     this._asked.add(0);
-    const told = await this._fetch(0, PAGE, true);
-    this.first = told;
-    this.version = told.version;
-    this.size = told.total ?? told.hits.length;
-    this.within = told.within ?? null;
-    this._keep(0, told.hits);
+    const first = await this._fetch(0, PAGE, true);
+    this.first = first;
+    this.version = first.version;
+    this.size = first.total ?? first.hits.length;
+    this.within = first.within ?? null;
+    this._keep(0, first.hits);
   }
 
   /**
@@ -51,7 +51,7 @@ export class HitList {
   }
 
   /**
-   * Whether the file of a place is gone, so that nothing will ever be shown there.
+   * Whether the file at a rank is gone, so that its tile stays empty.
    *
    * @param {number} i
    */
@@ -60,7 +60,7 @@ export class HitList {
   }
 
   /**
-   * Have hits from one place to another fetched.
+   * Fetch the hits between two ranks.
    *
    * @param {number} from
    * @param {number} to
@@ -77,14 +77,14 @@ export class HitList {
   /** @param {number} page */
   async _load(page) {
     try {
-      const told = await this._fetch(page * PAGE, PAGE, false);
-      if (told.version !== this.version) throw new ListChanged(told.version);
+      const part = await this._fetch(page * PAGE, PAGE, false);
+      if (part.version !== this.version) throw new ListChanged(part.version);
       if (this._stale) return;
-      this._keep(page * PAGE, told.hits);
+      this._keep(page * PAGE, part.hits);
     } catch (e) {
       this._asked.delete(page);
       if (this._stale) return;
-      // Nothing more of it can come, however often it is asked for.
+      // The rest cannot be fetched any more.
       if (e instanceof ListChanged) this._stale = true;
       this._failed(e);
       return;
@@ -102,7 +102,7 @@ export class HitList {
   }
 }
 
-/** Another version of the collection is served than the list was made of. */
+/** The server has a newer version of the collection than the list. */
 export class ListChanged extends Error {
   /** @param {number} version */
   constructor(version) {

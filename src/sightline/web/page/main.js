@@ -1,4 +1,4 @@
-// The page: one view at a time, by what stands behind # in the address.
+// The page: shows one view at a time, named after # in the address.
 
 import { byId, el, fill, isCommand, say } from "./dom.js";
 import { showHelp } from "./views/help.js";
@@ -13,7 +13,7 @@ const VIEWS = {
   sessions: () => import("./views/sessions.js"),
   scenes: () => import("./views/scenes.js"),
   topics: () => import("./views/topics.js"),
-  learn: () => import("./views/learn.js"),
+  train: () => import("./views/train.js"),
 };
 
 /** @type {(() => void) | void} */
@@ -22,14 +22,16 @@ let shown = 0;
 
 /** Show the view that the address names. */
 async function show() {
-  const mine = ++shown;
+  const turn = ++shown;
   const [path, query] = location.hash.slice(1).split("?", 2);
-  const name = path.replace(/^\//, "") || "search";
+  const named = path.replace(/^\//, "") || "search";
+  // Addresses of earlier releases still work.
+  const name = named === "learn" ? "train" : named;
   const main = byId("main");
   const load = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS.search;
   try {
     const { view, title } = await load();
-    if (mine !== shown) return;
+    if (turn !== shown) return;
     end?.();
     end = undefined;
     for (const dialog of document.querySelectorAll("dialog")) dialog.close();
@@ -40,7 +42,7 @@ async function show() {
     fill(main, host);
     end = view(host, new URLSearchParams(query));
     const head = host.querySelector("h1");
-    if (lost && mine > 1 && head && !host.contains(document.activeElement)) {
+    if (lost && turn > 1 && head && !host.contains(document.activeElement)) {
       head.tabIndex = -1;
       head.focus({ preventScroll: true });
     }
@@ -52,12 +54,12 @@ async function show() {
     else link.removeAttribute("aria-current");
 }
 
-/** Light, dark, or as the system has it. */
+/** Apply the light or dark theme, by default the system's. */
 function theme() {
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const kept = localStorage.getItem("theme");
-  if (kept) root.dataset.theme = kept;
+  const stored = localStorage.getItem("theme");
+  if (stored) root.dataset.theme = stored;
   byId("theme").addEventListener("click", () => {
     const now = root.dataset.theme ?? (dark ? "dark" : "light");
     root.dataset.theme = now === "dark" ? "light" : "dark";
@@ -70,14 +72,14 @@ byId("help").addEventListener("click", showHelp);
 addEventListener("hashchange", () => void show());
 addEventListener("click", (e) => {
   const link = e.target instanceof Element ? e.target.closest("a[href^='#/']") : null;
-  // The address is the same, so nothing else would tell that it was asked for again.
+  // The address stays the same, so no hashchange event follows.
   if (link?.getAttribute("href") === location.hash) void show();
 });
 byId("said").addEventListener("click", () => say(""));
 addEventListener("keydown", (e) => {
   if (!isCommand(e)) return;
   if (document.querySelector("dialog[open]")) return;
-  const places = { 1: "search", 2: "review", 3: "sessions", 4: "scenes", 5: "topics", 6: "learn" };
+  const places = { 1: "search", 2: "review", 3: "sessions", 4: "scenes", 5: "topics", 6: "train" };
   if (e.key === "?") showHelp();
   else if (e.key in places) location.hash = `#/${Reflect.get(places, e.key)}`;
   else return;

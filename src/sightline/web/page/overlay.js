@@ -1,28 +1,27 @@
-// Where something lies in a picture: a mask and a box drawn on a canvas that lies over it.
+// A mask and a box of a region, drawn on a canvas over the picture.
 
 /** @typedef {import("./types").Mask} Mask */
 /** @typedef {import("./types").Box} Box */
 
 /**
- * Which points of a picture a mask has inside, down the columns one after another, as COCO's run
- * lengths have them.
+ * The pixels inside a mask, column by column, from COCO's run lengths.
  *
  * @param {Mask} mask
  * @returns {Uint8Array}
  */
 export function inside(mask) {
   const [height, width] = mask.size;
-  const found = new Uint8Array(height * width);
+  const pixels = new Uint8Array(height * width);
   let at = 0;
   mask.counts.forEach((n, i) => {
-    if (i % 2) found.fill(1, at, at + n);
+    if (i % 2) pixels.fill(1, at, at + n);
     at += n;
   });
-  return found;
+  return pixels;
 }
 
 /**
- * Whether a mask is the whole picture, which says nothing about where.
+ * Whether a mask covers the whole picture.
  *
  * @param {Mask} mask
  */
@@ -31,7 +30,7 @@ export function isWhole(mask) {
 }
 
 /**
- * Take away what is drawn, and make the canvas as fine as it is shown.
+ * Clear the canvas, and set its resolution to that of the screen.
  *
  * @param {HTMLCanvasElement} canvas
  */

@@ -1,5 +1,5 @@
-// What reviews, jobs and versions tell, as far as the page looks at it (see /openapi.json).
-// Read by the type checker alone.
+// Types of the responses for reviews, jobs and versions, as far as the page uses them (see
+// /openapi.json). Only the type checker reads this file.
 
 import type { Box, Mask } from "./types";
 
@@ -14,7 +14,7 @@ export interface Suggestion {
   mask: Mask;
 }
 
-/** How often a word was right on pictures that were not learnt from. */
+/** How often a word was right on held-out pictures. */
 export interface WordPrecision {
   word: string;
   pictures: number;
@@ -90,20 +90,20 @@ export interface Difference {
   comparable: boolean;
 }
 
-export interface Standing {
+export interface Report {
   version: number;
   pictures: number;
   with_words: number;
   words: number;
   skipped: number;
   sessions: number;
-  learnt: string;
-  likeness: string;
+  word_model: string;
+  similarity_model: string;
   up_to_date: boolean;
   models: Model[];
 }
 
-/** What a model and the untrained order reach on some held-out queries. */
+/** The quality of a model and of the untrained order on some held-out queries. */
 export interface Group {
   queries: string;
   n: number;
@@ -118,7 +118,7 @@ export interface Group {
   harmed_rate: number;
 }
 
-/** A word, and on how many held-out pictures it is. */
+/** A word, and its number of held-out pictures. */
 export interface WordFigure {
   word: string;
   avgp: number;

@@ -1,6 +1,5 @@
-// A review: suggestions one after another, each answer sent at once, in order, and taken back by
-// what it was about. The next suggestion does not wait for the answer before it to be written; if
-// one cannot be, the queue goes back to it.
+// A review: suggestions one after another. Each answer is sent at once and in order. The next
+// suggestion is shown before the answer is saved; if it cannot be saved, the queue goes back to it.
 
 import { Problem, post } from "./api.js";
 
@@ -8,7 +7,7 @@ import { Problem, post } from "./api.js";
 /** @typedef {import("./reports").Suggestions} Suggestions */
 /** @typedef {"all" | "add" | "doubt"} Kind */
 /**
- * What was said of a suggestion: yes, no, or (null) nothing yet.
+ * The answer to a suggestion: yes, no, or skipped (null).
  *
  * @typedef {{ suggestion: Suggestion, yes: boolean | null, precision: number, counted: boolean }} Turn
  */
@@ -18,14 +17,14 @@ const MOST = 1000;
 
 export class Reviewing {
   /**
-   * @param {() => void} changed called when something else is to be shown
-   * @param {(problem: unknown) => void} failed called when an answer could not be written
+   * @param {() => void} changed called when the state has changed
+   * @param {(problem: unknown) => void} failed called when an answer could not be saved
    */
   constructor(changed, failed) {
     this._changed = changed;
     this._failed = failed;
     /** @type {Suggestions | null} */
-    this.found = null;
+    this.suggestions = null;
     /** @type {Suggestion[]} */
     this.list = [];
     this.at = 0;
@@ -38,41 +37,41 @@ export class Reviewing {
     this._line = Promise.resolve();
     this._broken = 0;
     this._loads = 0;
-    // Whether pictures are still to carry, or to lose, what was said.
-    this.uncarried = false;
+    // Whether answers are still to be applied to the words of pictures.
+    this.unapplied = false;
   }
 
   get current() {
     return this.list[this.at];
   }
 
-  /** How many of each answer stand. */
+  /** The number of answers of each kind. */
   get counts() {
-    const said = { yes: 0, no: 0, skipped: 0 };
-    for (const t of this.turns) said[t.yes === null ? "skipped" : t.yes ? "yes" : "no"]++;
-    return said;
+    const counts = { yes: 0, no: 0, skipped: 0 };
+    for (const t of this.turns) counts[t.yes === null ? "skipped" : t.yes ? "yes" : "no"]++;
+    return counts;
   }
 
   /**
-   * Fetch suggestions; what was skipped is not asked again, unless that is wanted.
+   * Fetch suggestions, without those that were skipped.
    *
    * @param {number} precision
    * @param {Kind} kind
-   * @param {boolean} [again]
+   * @param {boolean} [again] whether to include skipped ones
    */
   async load(precision, kind, again = false) {
-    const mine = ++this._loads;
+    const load = ++this._loads;
     await this._line;
     if (again) this.turns = this.turns.filter((t) => t.yes !== null);
-    const limit = kind === "doubt" ? MOST : SHOWN;
-    const told = /** @type {Suggestions} */ (await post("/v1/tags", { precision, limit, removals: kind !== "add" }));
-    // Something else was asked for meanwhile, and may be shown already.
-    if (mine !== this._loads) return;
+    const k = kind === "doubt" ? MOST : SHOWN;
+    const response = /** @type {Suggestions} */ (await post("/v1/tags", { precision, k, removals: kind !== "add" }));
+    // A newer load has begun, and may be shown already.
+    if (load !== this._loads) return;
     const skipped = new Set(this.turns.map((t) => keyOf(t.suggestion)));
-    this.found = told;
+    this.suggestions = response;
     this.precision = precision;
-    this.more = told.suggestions.length === limit;
-    this.list = told.suggestions.filter((s) => (kind === "all" || s.add === (kind === "add")) && !skipped.has(keyOf(s)));
+    this.more = response.suggestions.length === k;
+    this.list = response.suggestions.filter((s) => (kind === "all" || s.add === (kind === "add")) && !skipped.has(keyOf(s)));
     this.at = 0;
   }
 
@@ -92,13 +91,13 @@ export class Reviewing {
     this._changed();
   }
 
-  /** Take the last answer back, and ask again; returns what it was. */
+  /** Undo the last answer, and ask again; returns it. */
   undo() {
     const turn = this.turns.pop();
     if (!turn) return null;
     if (this.at && this.list[this.at - 1] === turn.suggestion) this.at--;
     else this.list.splice(this.at, 0, turn.suggestion);
-    if (turn.yes !== null) this._queue(() => this._takeBack(turn), null);
+    if (turn.yes !== null) this._queue(() => this._revoke(turn), null);
     this._changed();
     return turn;
   }
@@ -107,19 +106,19 @@ export class Reviewing {
   async _send(turn) {
     const { picture, word, add } = turn.suggestion;
     const body = { answers: [{ picture, word, add, yes: turn.yes }], precision: turn.precision, carry: false };
-    const told = await sure("/v1/tags/answers", this.session ? { ...body, session: this.session } : body);
-    if (told.session) this.session = told.session;
-    turn.counted = told.answered > 0;
-    if (turn.counted) this.uncarried = true;
-    else this._failed(new Error(`“${word}” was answered before, or is not proposed any more. Nothing was written.`));
+    const outcome = await sure("/v1/tags/answers", this.session ? { ...body, session: this.session } : body);
+    if (outcome.session) this.session = outcome.session;
+    turn.counted = outcome.answered > 0;
+    if (turn.counted) this.unapplied = true;
+    else this._failed(new Error(`“${word}” was answered before, or is no longer suggested. Nothing was saved.`));
   }
 
   /** @param {Turn} turn */
-  async _takeBack(turn) {
+  async _revoke(turn) {
     if (!turn.counted) return;
     const { picture, word } = turn.suggestion;
     await sure("/v1/tags/undo", { session: this.session, picture, word });
-    this.uncarried = true;
+    this.unapplied = true;
   }
 
   /**
@@ -131,8 +130,7 @@ export class Reviewing {
     this.waiting++;
     this._line = this._line.then(async () => {
       try {
-        // What was said after something that could not be written is asked again.
-        // Taking back is of what was written, whatever came after.
+        // Answers after one that could not be saved are asked again; undoing always goes through.
         if (turn === null || broken === this._broken) await deed();
       } catch (e) {
         this._broken++;
@@ -153,17 +151,17 @@ export class Reviewing {
     if (at >= 0) this.at = at;
   }
 
-  /** Have pictures carry what was accepted; returns how many, null if that has to wait. */
-  async carry() {
+  /** Add accepted words to their pictures; returns how many pictures, null if that has to wait. */
+  async apply() {
     await this._line;
-    if (!this.uncarried) return 0;
-    this.uncarried = false;
+    if (!this.unapplied) return 0;
+    this.unapplied = false;
     return /** @type {number | null} */ ((await post("/v1/tags/carry")).carried);
   }
 }
 
 /**
- * Send again once if there was no answer: the service counts it once.
+ * Send a request, and once more if there was no answer; the service counts it once.
  *
  * @param {string} path
  * @param {object} body

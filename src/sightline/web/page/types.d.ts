@@ -1,5 +1,5 @@
-// What the service answers, as far as the page looks at it (see /openapi.json).
-// Read by the type checker alone.
+// Types of the responses of the service, as far as the page uses them (see /openapi.json).
+// Only the type checker reads this file.
 
 export interface Hit {
   id: number;
@@ -137,5 +137,5 @@ export interface Mask {
   counts: number[];
 }
 
-/** A view: what it shows goes into the element it is given; what it returns is called when it ends. */
+/** A view: it shows itself in `host`, and returns a function to call when it ends. */
 export type View = (host: HTMLElement, at: URLSearchParams) => (() => void) | void;

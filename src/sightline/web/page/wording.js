@@ -1,21 +1,21 @@
-// Problems in words for people: what the service tells programs names commands and fields.
+// Problems in words for people: those of the service name commands and fields.
 
 import { Problem } from "./api.js";
 
 /** @type {Record<string, string>} */
 const TEXTS = {
-  "nothing-indexed": "No picture is indexed yet. Index the folder first (Learn).",
-  "no-pictures": "The collection holds no picture. Put some into its folder, then index (Learn).",
-  "no-model": "No model of words is trained yet (Learn).",
-  "no-regions": "No model of regions is trained yet (Learn).",
-  "no-space": "The model has no space that words and pictures share: train with the ranker lscmr, ssi or cca (Learn).",
-  "no-features": "Pictures lack the features that this needs. Index with features (Learn).",
+  "nothing-indexed": "No picture is indexed yet. Index the folder first (Train).",
+  "no-pictures": "The collection holds no picture. Put some into its folder, then index (Train).",
+  "no-model": "No model of words is trained yet (Train).",
+  "no-regions": "No model of regions is trained yet (Train).",
+  "no-space": "The model has no space that words and pictures share: train one of the rankers lscmr, ssi or cca (Train).",
+  "no-features": "Pictures lack the features that this needs. Index with features (Train).",
   invalid: "The service could not understand that.",
-  token: "The server was started anew. Open the address it printed, or load this page again and type the token.",
+  token: "The server was restarted. Open the address it printed, or reload this page and enter the token.",
 };
 
 /**
- * Say what went wrong.
+ * Return a sentence about what went wrong.
  *
  * @param {unknown} e
  * @returns {string}

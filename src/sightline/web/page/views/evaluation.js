@@ -1,4 +1,4 @@
-// The evaluation on the owner's own held-out pictures: the gain, and the queries that rank worse.
+// The evaluation on held-out pictures: the gain, and the queries that rank worse.
 
 import { lineChart } from "../charts.js";
 import { table } from "../controls.js";
@@ -13,7 +13,7 @@ export function evaluation(r) {
   return el(
     "div", { class: "evaluation" },
     el("p", {}, `${r.recipe}: ${some(r.words, "word")}; ${count(r.held_out)} of ${some(r.pictures, "picture")} held out, their words hidden.`),
-    r.proven ? null : el("p", { class: "warning" }, "These are too few queries to tell. Add words."),
+    r.proven ? null : el("p", { class: "warning" }, "Too few queries for a conclusion. Add words."),
     groups(r),
     el("div", { class: "figures" }, learning(r), precisionRecall(r)),
     el("div", { class: "figures" }, wordList("Best words", r.best), wordList("Worst words", r.worst)),
@@ -29,7 +29,7 @@ function groups(r) {
   return el(
     "div", {}, el("h4", {}, "Gain"),
     table("Gain over the untrained order", ["Queries", "#n", "#AvgP", "#Untrained", "#Gain", "#P10", "#p-value", "#Better", "#Worse"], rows),
-    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. Better and worse count the queries that the model ranks better and worse than the untrained order. The p-value says how easily chance alone would do as much (Wilcoxon)."),
+    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. Better and worse count the queries that the model ranks better and worse than the untrained order. The p-value is the probability of so large a difference by chance alone (Wilcoxon)."),
   );
 }
 
@@ -43,7 +43,7 @@ function learning(r) {
   const rising = last[1] - before[1] > 0.005;
   return lineChart({
     title: "Learning curve", x: "Training pictures", y: "Mean AvgP",
-    told: `From ${count(points[0][0])} to ${count(last[0])} pictures, AvgP goes from ${share(points[0][1])} to ${share(last[1])}. ${rising ? "It still rises: more words would help." : "It hardly rises at the end: more words would help little."}`,
+    summary: `From ${count(points[0][0])} to ${count(last[0])} pictures, AvgP goes from ${share(points[0][1])} to ${share(last[1])}. ${rising ? "It still rises: more words would help." : "It hardly rises at the end: more words would help little."}`,
     lines: [{ name: "Trained", points }, { name: "Untrained", points: [[0, untrained], [last[0], untrained]] }],
   });
 }
@@ -57,7 +57,7 @@ function precisionRecall(r) {
   const half = recall.reduce((best, at, i) => (Math.abs(at - 0.5) < Math.abs(recall[best] - 0.5) ? i : best), 0);
   return lineChart({
     title: "Precision and recall", x: "Recall", y: "Precision", most: 1,
-    told: `When ${percent(recall[half])} of the fitting pictures are found, ${percent(precision[half])} of those shown fit, in the mean of ${some(queries, "query", "queries")}.`,
+    summary: `At a recall of ${percent(recall[half])}, the precision is ${percent(precision[half])}: the mean of ${some(queries, "query", "queries")}.`,
     lines: [{ name: "Trained", points: points(precision) }, { name: "Untrained", points: points(untrained) }],
   });
 }

@@ -1,4 +1,4 @@
-// Which pictures may appear: folder, dates, sizes, words.
+// Filters of pictures: folder, dates, sizes, words.
 
 import { get } from "../api.js";
 import { count, el } from "../dom.js";
@@ -11,7 +11,7 @@ const MEGABYTE = 1_000_000;
 export class FilterForm {
   /**
    * @param {() => void} changed
-   * @param {URLSearchParams} at what the address says of them
+   * @param {URLSearchParams} at the query of the address
    */
   constructor(changed, at) {
     this._folder = el("select", { id: "f-folder" }, el("option", { value: "" }, "All folders"));
@@ -25,20 +25,20 @@ export class FilterForm {
     this._before = el("input", { id: "f-before", type: "date" });
     this._side = el("input", { id: "f-side", type: "number", min: "0", step: "1", inputMode: "numeric" });
     this._bytes = el("input", { id: "f-bytes", type: "number", min: "0", step: "0.1", inputMode: "decimal" });
-    this._wanted = at.get("folder") ?? "";
+    this._folderId = at.get("folder") ?? "";
     /** @type {[string, HTMLInputElement | HTMLSelectElement][]} */
     this._fields = [["words", this._words], ["after", this._after], ["before", this._before], ["side", this._side], ["mb", this._bytes]];
     for (const [name, input] of this._fields) input.value = at.get(name) ?? "";
-    const given = this._wanted || this._fields.some(([, input]) => input.value);
+    const filtered = this._folderId || this._fields.some(([, input]) => input.value);
     this.box = el(
-      "details", { class: "filters", open: Boolean(given) },
+      "details", { class: "filters", open: Boolean(filtered) },
       el("summary", {}, "Filters"),
       el(
         "div",
         {
           class: "fields",
           onchange: () => {
-            this._wanted = this._folder.value;
+            this._folderId = this._folder.value;
             changed();
           },
         },
@@ -49,34 +49,34 @@ export class FilterForm {
     );
   }
 
-  /** Fetch the folders there are. */
+  /** Fetch the folders. */
   async load() {
     /** @type {string | undefined} */
     let cursor;
     do {
-      const told = await get("/v1/folders", { limit: 500, cursor });
-      for (const f of /** @type {Folder[]} */ (told.folders))
+      const page = await get("/v1/folders", { k: 500, cursor });
+      for (const f of /** @type {Folder[]} */ (page.folders))
         this._folder.append(el("option", { value: f.id }, `${f.name} (${count(f.pictures)})`));
-      cursor = told.next ?? undefined;
+      cursor = page.next ?? undefined;
     } while (cursor && this._folder.length < 2000);
-    this._folder.value = this._wanted;
+    this._folder.value = this._folderId;
   }
 
   /**
-   * Put them into an address.
+   * Write the filters into an address.
    *
    * @param {URLSearchParams} at
    */
-  tell(at) {
-    if (this._wanted) at.set("folder", this._wanted);
+  write(at) {
+    if (this._folderId) at.set("folder", this._folderId);
     for (const [name, input] of this._fields) if (input.value) at.set(name, input.value);
   }
 
-  /** What is filtered by, as a part of the body of a search. */
-  get given() {
+  /** The filters, as a part of the body of a search. */
+  get values() {
     /** @type {Filters} */
     const filters = {};
-    if (this._wanted) filters.folder = this._wanted;
+    if (this._folderId) filters.folder = this._folderId;
     if (this._after.value) filters.after = this._after.value;
     if (this._before.value) filters.before = this._before.value;
     if (Number(this._side.value) > 0) filters.min_side = Math.floor(Number(this._side.value));

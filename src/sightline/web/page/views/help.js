@@ -1,20 +1,21 @@
-// What the keys do.
+// Keyboard shortcuts and the query syntax.
 
+import { tick } from "../controls.js";
 import { el } from "../dom.js";
 
 const KEYS = [
   ["/", "Go to the words"],
-  ["1 … 6", "Search, review, sessions, scenes, topics, learn"],
+  ["1 … 6", "Search, review, sessions, scenes, topics, train"],
   ["← → ↑ ↓, Home, End", "Go from picture to picture"],
   ["Page Up, Page Down", "A window up or down"],
   ["Space, Shift + arrows, Ctrl or Shift + click", "Select; Esc selects nothing"],
-  ["Enter", "Open the picture, as a second click does: why it is a hit, its words, similar pictures; ← → go on from there"],
+  ["Enter", "Open the picture, as a second click does: why it is a hit, its words, similar pictures; ← → go to its neighbours"],
   ["y, n", "It fits; it does not fit (the selected pictures, or the one you are at)"],
   ["r", "Next round: rank again by your judgements"],
-  ["b", "The round before, and back"],
+  ["b", "Show the list before the last round, and back"],
   ["u", "Undo"],
   ["w", "Save the pictures that fit as a word"],
-  ["y, n, s, u", "In the review: yes, no, skip, undo"],
+  ["y, n, s, u", "In Review: yes, no, skip, undo"],
   ["?", "This list"],
   ["Esc", "Close"],
 ];
@@ -27,7 +28,7 @@ const GRAMMAR = [
   ["2:red", "counts twice"],
 ];
 
-/** Show what the keys do, and how words are written. */
+/** Show the keyboard shortcuts and the query syntax. */
 export function showHelp() {
   const keys = el("input", {
     id: "keys", type: "checkbox", checked: localStorage.getItem("keys") !== "off",
@@ -39,12 +40,14 @@ export function showHelp() {
     table(KEYS, "kbd"),
     el("h2", {}, "Words"),
     table(GRAMMAR, "code"),
-    el("p", {}, keys, el("label", { for: "keys" }, " Keys without Ctrl or Alt do these things")),
+    el("p", {}, tick("Use these keys without Ctrl or Alt", keys)),
     el("form", { method: "dialog" }, el("button", { autofocus: true }, "Close")),
   );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  // The focus is on the button at the end; the list is read from its beginning.
+  dialog.scrollTop = 0;
 }
 
 /**

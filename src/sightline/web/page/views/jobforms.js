@@ -13,8 +13,8 @@ export class JobForms {
   constructor(started) {
     this._started = started;
     this.box = el(
-      "section", { "aria-labelledby": "do-title" }, el("h2", { id: "do-title" }, "Do"),
-      el("p", { class: "faint" }, "Jobs run one after another beside the server; searching goes on."),
+      "section", { "aria-labelledby": "do-title" }, el("h2", { id: "do-title" }, "Start a job"),
+      el("p", { class: "faint" }, "Jobs run one after another, and you can search meanwhile."),
       el("div", { class: "jobforms" }, this._index(), this._train(), this._evaluate()),
     );
   }
@@ -23,11 +23,11 @@ export class JobForms {
     const features = new FeatureChoice("index-features", "as before");
     const [retry, empty] = [box("index-retry"), box("index-empty")];
     return this._form(
-      "index", "Index", "Look for new, changed and missing pictures.", "Index",
+      "index", "Index", "Read new and changed pictures, and remove missing ones from the index.", "Index",
       () => ({ verb: "index", features: features.chosen, retry: retry.checked, allow_empty: empty.checked }),
       [
         tick("Try skipped files again", retry),
-        tick("The folder may be empty:", empty, "all pictures are then removed from the index. Otherwise an empty folder is taken for a missing disk."),
+        tick("Allow an empty folder:", empty, "all pictures are then removed from the index. Otherwise an empty folder counts as a missing disk."),
         ...features.fields,
       ],
     );
@@ -36,20 +36,20 @@ export class JobForms {
   _train() {
     const what = el(
       "select", { id: "train-what", onchange: () => fit() },
-      el("option", { value: "words" }, "Words, to find pictures by them"), el("option", { value: "similar" }, "Similarity, to find similar pictures"),
+      el("option", { value: "words" }, "Words, to search by words"), el("option", { value: "similar" }, "Similarity, to search by pictures"),
       el("option", { value: "regions" }, "Regions of words, to suggest words"),
     );
-    const features = new FeatureChoice("train-features", "all there are");
+    const features = new FeatureChoice("train-features", "all");
     const [dry, force] = [box("train-dry"), box("train-force")];
     /** @type {HTMLInputElement[]} */
     let rankers = [];
-    const chosen = el("fieldset", { class: "rankers" }, el("legend", {}, "Rankers to choose from"));
+    const chosen = el("fieldset", { class: "rankers" }, el("legend", {}, "Rankers to select from"));
     void rankerBoxes(chosen).then((boxes) => (rankers = boxes));
     const fit = () => {
       chosen.hidden = what.value !== "words";
     };
     return this._form(
-      "train", "Learn", "Trains a model and publishes it, unless it is worse on held-out pictures than the one in use.", "Learn",
+      "train", "Train", "Train a model, and publish it unless it is worse on held-out pictures than the one in use.", "Train",
       () => ({
         verb: "train", similar: what.value === "similar", regions: what.value === "regions", dry_run: dry.checked, force: force.checked,
         features: features.chosen, rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
@@ -66,8 +66,8 @@ export class JobForms {
   _evaluate() {
     const curve = Object.assign(box("evaluate-curve"), { checked: true });
     return this._form(
-      "evaluate", "Measure", "How well searching by words works on held-out pictures.", "Measure",
-      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "takes longer, and shows whether more words would help.")],
+      "evaluate", "Evaluate", "Measure on held-out pictures how well searching by words works.", "Evaluate",
+      () => ({ verb: "evaluate", curve: curve.checked }), [tick("With a learning curve:", curve, "it takes longer, and shows whether more words would help.")],
     );
   }
 
@@ -75,21 +75,21 @@ export class JobForms {
    * @param {string} id
    * @param {string} title
    * @param {string} about
-   * @param {string} deed
+   * @param {string} label of the button
    * @param {() => object} body
    * @param {Node[]} options
    * @param {Node | null} [first]
    */
-  _form(id, title, about, deed, body, options, first = null) {
+  _form(id, title, about, label, body, options, first = null) {
     const problem = el("p", { class: "bad", role: "alert" });
-    const button = el("button", { class: "primary", id: `start-${id}` }, deed);
+    const button = el("button", { class: "primary", id: `start-${id}` }, label);
     const start = async (/** @type {Event} */ e) => {
       e.preventDefault();
       button.disabled = true;
       fill(problem);
       try {
         const job = await post("/v1/jobs", body());
-        say(`${title}: put into the queue.`);
+        say(`${title}: queued.`);
         this._started(job.id);
       } catch (wrong) {
         fill(problem, wrong instanceof Error ? wrong.message : String(wrong));
@@ -106,11 +106,11 @@ export class JobForms {
   }
 }
 
-/** Which features to use: boxes for those that the service knows, and a field for others. */
+/** A choice of features: checkboxes for registered ones, and a field for others. */
 class FeatureChoice {
   /**
    * @param {string} id
-   * @param {string} byDefault which features are used if none is chosen
+   * @param {string} byDefault the features that are used if none is chosen
    */
   constructor(id, byDefault) {
     /** @type {HTMLInputElement[]} */
@@ -118,7 +118,7 @@ class FeatureChoice {
     this._others = text(id, byDefault);
     const known = el("fieldset", { class: "rankers" }, el("legend", {}, "Features"));
     this.fields = [
-      el("details", {}, el("summary", {}, `Features; none ticked: ${byDefault}`), known),
+      el("details", {}, el("summary", {}, `Features (default: ${byDefault})`), known),
       field("Other features, such as imported vectors, separated by commas", this._others),
     ];
     void this._load(id, known);
@@ -147,7 +147,7 @@ class FeatureChoice {
 }
 
 /**
- * Fill in the rankers that the service knows, and return their boxes.
+ * Show a checkbox for each registered ranker, and return them.
  *
  * @param {HTMLElement} chosen
  * @returns {Promise<HTMLInputElement[]>}
@@ -155,13 +155,13 @@ class FeatureChoice {
 async function rankerBoxes(chosen) {
   try {
     /** @type {{ rankers: Ranker[] }} */
-    const told = await get("/v1/rankers");
-    const asked = told.rankers.filter((r) => !r.default).map((r) => r.name);
-    const boxes = told.rankers.map((r) => Object.assign(box(`ranker-${r.name}`), { value: r.name, title: r.about, disabled: !r.available }));
-    fill(chosen, el("legend", {}, `Rankers to choose from; none ticked: all but ${asked.join(", ")}`), ...boxes.map((b) => tick(b.value, b)));
+    const { rankers } = await get("/v1/rankers");
+    const onRequest = rankers.filter((r) => !r.default).map((r) => r.name);
+    const boxes = rankers.map((r) => Object.assign(box(`ranker-${r.name}`), { value: r.name, title: r.about, disabled: !r.available }));
+    fill(chosen, el("legend", {}, `Rankers to select from (default: all but ${onRequest.join(", ")})`), ...boxes.map((b) => tick(b.value, b)));
     return boxes;
   } catch (wrong) {
-    fill(chosen, el("legend", {}, "Rankers to choose from"), el("p", { class: "bad" }, wrong instanceof Error ? wrong.message : String(wrong)));
+    fill(chosen, el("legend", {}, "Rankers to select from"), el("p", { class: "bad" }, wrong instanceof Error ? wrong.message : String(wrong)));
     return [];
   }
 }
@@ -179,7 +179,7 @@ function text(id, placeholder) {
   return el("input", { type: "text", id, placeholder, spellcheck: false, autocomplete: "off", maxLength: 500 });
 }
 
-/** @param {string} given */
-function names(given) {
-  return given.split(/[,\s]+/).filter(Boolean);
+/** @param {string} list */
+function names(list) {
+  return list.split(/[,\s]+/).filter(Boolean);
 }

@@ -33,8 +33,8 @@ function words(r) {
   const names = r.features.map(bare).join(" + ");
   const lines = [`Trained ${some(r.words, "word")} on ${some(r.pictures, "picture")} by ${r.ranker} on ${names}.`];
   if (held.queries) lines.push(`On ${some(held.queries, "held-out query", "held-out queries")}: mean AvgP ${share(held.avgp)}, untrained ${share(held.untrained)} (${gain(held.avgp - held.untrained)}); ${compared(held)}.`);
-  if (held.current !== null) lines.push(`The model before: ${share(held.current)}, this one ${share(held.against_current)}, on the ${some(held.common_queries, "query", "queries")} both know.`);
-  if (held.not_compared) lines.push("Not compared with the model before: what it needs is not there any more.");
+  if (held.current !== null) lines.push(`The previous model: ${share(held.current)}, this one ${share(held.against_current)}, on the ${some(held.common_queries, "query", "queries")} both know.`);
+  if (held.not_compared) lines.push("Not compared with the previous model: its features are missing.");
   if (r.left_out) lines.push(`${some(r.left_out, "picture with words lacks", "pictures with words lack")} features and were left out.`);
   lines.push(...r.saved.map(savedWord));
   const rows = r.trials.map((/** @type {any} */ t) => [t.ranker, t.features.map(bare).join(" + "), share(t.avgp), share(t.p10), lasted(t.train_seconds)]);
@@ -50,7 +50,7 @@ function detailLines(r) {
   const set = Object.entries(r.hyperparameters).map(([name, value]) => `${name} = ${value}`);
   const lines = [`Hyperparameters: ${set.join(", ") || "none"}.`, `Scores of several words are combined by ${r.combination}.`];
   if (r.held_out.queries) lines.push(`p-value ${pValue(r.held_out.p)} (Wilcoxon).`);
-  if (r.course) lines.push(`Rounds: ${r.course}`);
+  if (r.course) lines.push(`Training: ${r.course}`);
   return lines.map((text) => el("p", {}, text));
 }
 
@@ -73,10 +73,10 @@ function details(title, ...content) {
 
 /** @param {any} w a word that was saved from a session */
 function savedWord(w) {
-  const known = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
-  if (w.avgp === null) return `${known}: not measured yet. Judge more pictures, and save them again.`;
+  const facts = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
+  if (w.avgp === null) return `${facts}: not measured yet. Judge more pictures, and save them again.`;
   const worse = w.avgp <= w.untrained ? "; no better than a random order, so judge more pictures" : "";
-  return `${known}: AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other fits${worse}.`;
+  return `${facts}: AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other picture fits${worse}.`;
 }
 
 /** @param {any} r */
@@ -84,7 +84,7 @@ function similarity(r) {
   const held = r.held_out;
   const lines = [`Trained the similarity model on ${some(r.pictures, "picture")} with ${some(r.features.length, "feature")}, by ${r.source}.`];
   if (held.queries) lines.push(`On ${some(held.queries, "held-out query", "held-out queries")}: mean AvgP ${share(held.avgp)}, equal weights ${share(held.equal_weights)} (${gain(held.avgp - held.equal_weights)}); ${compared(held)}. ${r.single} alone: ${share(held.single)}.`);
-  if (held.current !== null) lines.push(`The model before: ${share(held.current)}.`);
+  if (held.current !== null) lines.push(`The previous model: ${share(held.current)}.`);
   const rows = r.trials.map((/** @type {any} */ t) => [t.learner, share(t.avgp)]);
   return published(r, lines, [
     details(`${some(rows.length, "trial", "trials")}`, table("Trials, on validation queries", ["Learner", "#AvgP"], rows)),
@@ -97,7 +97,7 @@ function regions(r) {
   const held = r.held_out;
   const lines = [`Trained regions of ${some(r.words, "word")} on ${some(r.pictures, "picture")} with ${bare(r.feature)}; ${some(r.scenes, "scene")}.`];
   if (held.pictures) lines.push(`On ${some(held.pictures, "held-out picture")}: F ${share(held.f)}, the same words for all ${share(held.same_words)} (${gain(held.f - held.same_words)}).`);
-  if (held.current !== null) lines.push(`On words both know: F ${share(held.against_current)}, the model before ${share(held.current)}.`);
+  if (held.current !== null) lines.push(`On words both know: F ${share(held.against_current)}, the previous model ${share(held.current)}.`);
   lines.push(`${r.sure} of ${some(r.words, "word")} can be suggested with nine in ten right${held.suggested ? `; on held-out pictures ${held.right} of ${held.suggested} were right` : ""}.`);
   if (r.without_regions) lines.push(`${some(r.without_regions, "picture with words has", "pictures with words have")} no regions and were left out.`);
   return published(r, lines, [r.version ? el("p", {}, el("a", { href: "#/review" }, "Review what it suggests"), ".") : null]);
@@ -113,7 +113,7 @@ function published(r, lines, more) {
   if (r.unproven) lines.push(`Unproven: too few held-out pictures to measure it. ${todo}`);
   return el(
     "div", {}, ...lines.map((text) => el("p", {}, text)),
-    r.forced ? el("p", { class: "warning" }, "It is worse than the model before or than none, and was published because you asked for that.") : null,
+    r.forced ? el("p", { class: "warning" }, "It is worse than the previous model or than no model, and was published as you requested.") : null,
     el("p", {}, r.version ? `Published as version ${r.version}.` : "Nothing was published."), ...more,
   );
 }

@@ -1,4 +1,4 @@
-// Jobs of this server, the newest first: how far each is, stopping it, and its report.
+// Jobs of this server, newest first: progress, cancelling, and reports.
 
 import { get, post } from "../api.js";
 import { complain, el, fill, say, when } from "../dom.js";
@@ -17,9 +17,9 @@ const SOON_MS = 400;
 /** @type {Record<string, string>} */
 const STATES = { queued: "Waiting", running: "Running", done: "Done", failed: "Failed", cancelled: "Cancelled" };
 /** @type {Record<string, string>} */
-const VERBS = { index: "Index", train: "Learn", evaluate: "Measure" };
+const VERBS = { index: "Index", train: "Train", evaluate: "Evaluate" };
 
-/** One job as it is shown, listened to until it ends. */
+/** One job in the list, whose events are followed until it ends. */
 class JobLine {
   /**
    * @param {Job} job
@@ -29,8 +29,8 @@ class JobLine {
     this._ended = ended;
     this.id = job.id;
     this.state = el("span", { class: "badge" });
-    this.bar = el("progress", { "aria-label": `${VERBS[job.verb]}: how far` });
-    this.told = el("p", { role: "status", "aria-live": "polite" });
+    this.bar = el("progress", { "aria-label": `${VERBS[job.verb]}: progress` });
+    this.status = el("p", { role: "status", "aria-live": "polite" });
     this.notes = el("ul", { class: "notes faint" });
     this.stop = el("button", { type: "button", onclick: () => void this._cancel() }, "Cancel");
     this.report = el("div", { class: "report" });
@@ -38,7 +38,7 @@ class JobLine {
     this.box = el(
       "li", { class: "panel job", id: `job-${job.id}`, tabIndex: -1 },
       el("div", { class: "row" }, el("h3", {}, VERBS[job.verb] ?? job.verb), this.state, this.stop),
-      this.bar, this.told, this.notes, this.more,
+      this.bar, this.status, this.notes, this.more,
     );
     /** @type {EventSource | null} */
     this._events = null;
@@ -59,13 +59,13 @@ class JobLine {
     this.box.dataset.state = job.state;
     if (!over) {
       if (job.progress) this._progress(job.progress);
-      // A browser has few lines to a server: only the job that runs takes one.
+      // Browsers limit connections to a server, so only the running job is followed.
       return job.state === "running" ? this._listen() : undefined;
     }
     this.end();
     fill(this.notes);
-    const took = job.begun && job.ended ? `${when(job.begun)}, ${lasted(job.ended - job.begun)}` : "It never began";
-    this.told.textContent = job.detail ? `${job.detail} (${took})` : job.state === "cancelled" ? `${took}. Nothing was published; the previous model is still in use.` : took;
+    const took = job.begun && job.ended ? `${when(job.begun)}, ${lasted(job.ended - job.begun)}` : "It did not start";
+    this.status.textContent = job.detail ? `${job.detail} (${took})` : job.state === "cancelled" ? `${took}. Nothing was published; the previous model is still in use.` : took;
     this.more.hidden = !job.report;
     fill(this.report, job.report ? reported(job) : null);
   }
@@ -79,7 +79,7 @@ class JobLine {
     });
     events.addEventListener("progress", (e) => this._progress(JSON.parse(e.data)));
     events.addEventListener("end", () => void this._look());
-    // The browser listens again by itself, unless it was refused.
+    // The browser reconnects by itself, unless it was rejected.
     events.addEventListener("error", () => {
       if (events.readyState !== EventSource.CLOSED) return;
       this.end();
@@ -97,7 +97,7 @@ class JobLine {
     this.bar.title = `${p.what}${far}`;
     this.bar.textContent = `${p.what}${far}`;
     // Each step is read aloud once, not each picture of it.
-    if (p.what !== this._spoken) this.told.textContent = this._spoken = p.what;
+    if (p.what !== this._spoken) this.status.textContent = this._spoken = p.what;
     if (p.note) this._note(p.note);
     else if (p.what && this.notes.firstElementChild?.getAttribute("data-what") !== p.what) this._note(`${p.what}${far}`, p.what);
     else if (far && this.notes.firstElementChild) this.notes.firstElementChild.textContent = `${p.what}${far}`;
@@ -122,7 +122,7 @@ class JobLine {
       if (ENDED.includes(job.state)) this._ended(job);
     } catch (e) {
       if (this._closed) return;
-      this.state.textContent = "Not known";
+      this.state.textContent = "Unknown";
       this.stop.hidden = this.bar.hidden = true;
       this.more.hidden = false;
       fill(this.report, notice(e));
@@ -134,7 +134,7 @@ class JobLine {
     this.stop.disabled = true;
     try {
       await post(`/v1/jobs/${this.id}/cancel`);
-      say("Asked to stop.");
+      say("Cancelling.");
     } catch (e) {
       this.stop.disabled = false;
       complain(e);
@@ -147,7 +147,7 @@ class JobLine {
     clearTimeout(this._later);
   }
 
-  /** Listen no more: the view ends. */
+  /** Stop following the job: the view ends. */
   close() {
     this._closed = true;
     this.end();
@@ -168,7 +168,7 @@ export class JobList {
   }
 
   /**
-   * Show all jobs, and go to one.
+   * Show all jobs, and scroll to one.
    *
    * @param {string} [to]
    */
@@ -179,7 +179,7 @@ export class JobList {
       for (const job of /** @type {Job[]} */ (jobs).reverse()) this._show(job);
       const newest = jobs.length ? this._lines.get(jobs[jobs.length - 1].id) : null;
       if (newest) newest.more.open = true;
-      // One that waits is looked after until it runs.
+      // A waiting job is polled until it runs.
       const states = new Set(jobs.map((/** @type {Job} */ job) => job.state));
       clearTimeout(this._later);
       if (states.has("queued") && !states.has("running")) this._later = window.setTimeout(() => void this.load(), SOON_MS);
@@ -195,8 +195,8 @@ export class JobList {
 
   /** @param {Job} job */
   _show(job) {
-    const known = this._lines.get(job.id);
-    if (known) return known.show(job);
+    const shown = this._lines.get(job.id);
+    if (shown) return shown.show(job);
     const line = new JobLine(job, (ended) => {
       this._ended(ended);
       void this.load();

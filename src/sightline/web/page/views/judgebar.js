@@ -1,4 +1,4 @@
-// What was said in a session so far, and what can be done with it.
+// The judgements of a session so far, and what can be done with them.
 
 import { el, some } from "../dom.js";
 
@@ -15,13 +15,13 @@ import { el, some } from "../dom.js";
 export class JudgeBar {
   /** @param {Deeds} deeds */
   constructor(deeds) {
-    this._told = el("p", { class: "told", role: "status" });
+    this._status = el("p", { class: "told", role: "status" });
     this._moved = el("p", { class: "moved faint" });
     this._next = button("Next round", "r", deeds.next, "primary");
     this._before = button("Before", "b", deeds.before);
     this._before.setAttribute("aria-pressed", "false");
     this._undo = button("Undo", "u", deeds.undo);
-    this.word = el("input", { id: "as-word", type: "text", maxLength: 100, size: 12, "aria-label": "A word for what fits", placeholder: "a word" });
+    this.word = el("input", { id: "as-word", type: "text", maxLength: 100, size: 12, "aria-label": "A word for the pictures that fit", placeholder: "a word" });
     const save = el(
       "form",
       {
@@ -34,8 +34,8 @@ export class JudgeBar {
       this.word, el("button", {}, "Save as a word"),
     );
     this.box = el(
-      "section", { class: "judgebar", "aria-label": "What you said", hidden: true },
-      this._told, this._next, this._before, this._undo, button("Reset", "", deeds.reset), save, this._moved,
+      "section", { class: "judgebar", "aria-label": "Your judgements", hidden: true },
+      this._status, this._next, this._before, this._undo, button("Reset", "", deeds.reset), save, this._moved,
     );
   }
 
@@ -50,13 +50,13 @@ export class JudgeBar {
     if (had && this.box.hidden && grid instanceof HTMLElement) grid.focus({ preventScroll: true });
     if (!feedback) return;
     const n = feedback.fits;
-    this._told.textContent =
+    this._status.textContent =
       `${feedback.round ? `Round ${feedback.round}. ` : ""}` +
       `${some(n, "picture fits", "pictures fit")}, ${feedback.judged - n} ${feedback.judged - n === 1 ? "does" : "do"} not.` +
       (feedback.fresh ? ` ${some(feedback.fresh, "answer is", "answers are")} new.` : "") +
-      (feedback.waiting ? ` Writing ${feedback.waiting}…` : " All is written.");
+      (feedback.waiting ? ` Saving ${feedback.waiting}…` : " All are saved.");
     this._moved.textContent = at.moved;
-    // Not disabled, which would lose the focus; without anything new they do nothing.
+    // Not disabled, since that would lose the focus; without new answers they do nothing.
     this._next.setAttribute("aria-disabled", String(feedback.fresh === 0));
     this._before.setAttribute("aria-disabled", String(!at.hasBefore));
     this._before.setAttribute("aria-pressed", String(at.showsBefore));

@@ -1,4 +1,4 @@
-// Judging in place: what is said of pictures in a list, rounds, and the list before the last round.
+// Judging in place: answers about the pictures of a list, rounds, and the list before the last round.
 
 import { confirmed } from "../confirm.js";
 import { complain, say, some } from "../dom.js";
@@ -11,16 +11,16 @@ import { JudgeBar } from "./judgebar.js";
  * The list that is judged.
  *
  * @typedef {object} Judged
- * @property {() => number[]} meant pictures that an answer is about
- * @property {() => void} answered goes on to what comes next
- * @property {() => object | string} begin how a session begins, or why none can
+ * @property {() => number[]} meant the pictures to judge
+ * @property {() => void} answered moves on to the next picture
+ * @property {() => object | string} begin the body that begins a session, or why none can begin
  * @property {() => HitList | null} list
  * @property {(list: HitList, took: number) => void} show another list, from its beginning
- * @property {() => void} refresh what is told of pictures
- * @property {() => Promise<void>} again the same search, without what was said
+ * @property {() => void} refresh redraws the captions
+ * @property {() => Promise<void>} again repeats the search without the judgements
  */
 
-// So many are compared before and after a round.
+// How many first hits are compared before and after a round.
 const FIRST = 20;
 const KNOWN = 1000;
 
@@ -43,7 +43,7 @@ export class Judging {
     this._moved = "";
   }
 
-  /** Begin anew: something else was searched for. */
+  /** Reset, since the search has changed. */
   forget() {
     this.feedback = null;
     this.before = null;
@@ -59,7 +59,7 @@ export class Judging {
   }
 
   /**
-   * Say of pictures that they fit, or not: of those that are meant at this moment, if none are given.
+   * Judge pictures, by default the selected ones or the active one.
    *
    * @param {boolean} fits
    * @param {number[]} [pictures]
@@ -77,21 +77,21 @@ export class Judging {
     try {
       await sent;
       const one = meant.length === 1;
-      say(`${some(meant.length, "picture")} ${fits ? (one ? "fits" : "fit") : one ? "does not fit" : "do not fit"}. Written.`);
+      say(`${some(meant.length, "picture")} ${fits ? (one ? "fits" : "fit") : one ? "does not fit" : "do not fit"}. Saved.`);
     } catch (e) {
-      complain(e, "That could not be written. ");
+      complain(e, "That could not be saved. ");
       if (this.feedback === feedback) this._judged.refresh();
     }
     this._showBar();
   }
 
-  /** Rank again by what was said. */
+  /** Rank again by the judgements. */
   async next() {
     await this._do(async (feedback) => {
       if (!feedback.fresh) return;
       const begun = performance.now();
       const list = await listOf(await feedback.rank());
-      // Something else may have been searched for meanwhile.
+      // The search may have changed meanwhile.
       if (this.feedback !== feedback) return;
       this._keepBefore();
       this._judged.show(list, performance.now() - begun);
@@ -101,22 +101,22 @@ export class Judging {
   }
 
   /**
-   * Go on with a session of before.
+   * Resume a session.
    *
    * @param {string} session
-   * @param {() => boolean} wanted whether it still is, once it is there
+   * @param {() => boolean} wanted whether the session is still to be shown once it is loaded
    * @returns {Promise<import("../types").Session | null>}
    */
   async resume(session, wanted) {
     const feedback = new Feedback({}, session);
-    const told = await feedback.resume();
+    const state = await feedback.resume();
     const begun = performance.now();
     const list = await listOf(await feedback.rank());
     if (!wanted()) return null;
     this.feedback = feedback;
     this._judged.show(list, performance.now() - begun);
     this._showBar();
-    return told;
+    return state;
   }
 
   _keepBefore() {
@@ -130,7 +130,7 @@ export class Judging {
   }
 
   /**
-   * How far a picture came up or down in the last round.
+   * How far a picture moved up or down in the last round.
    *
    * @param {number} id
    * @param {number} i
@@ -138,7 +138,7 @@ export class Judging {
   movement(id, i) {
     if (!this.before || this.showsBefore) return "";
     const was = this._places.get(id);
-    // Of a long list only what was looked at is known.
+    // Of a long list, only fetched parts are known.
     if (was === undefined) return this._places.size < this.before.size ? ` ▲ from below ${this._places.size}` : " new";
     return was === i ? "" : was > i ? ` ▲${was - i}` : ` ▼${i - was}`;
   }
@@ -155,7 +155,7 @@ export class Judging {
       if (hit && this.markOf(hit.id)) now++;
       if (old && this.markOf(old.id)) was++;
     }
-    return `New among the first ${FIRST}: ${fresh}. You said fit, among them: ${now} (before: ${was}). The best ${list.size} are shown.`;
+    return `Among the first ${FIRST}: ${fresh} new, ${now} that you judged to fit (before: ${was}). The best ${list.size} are shown.`;
   }
 
   /** Show the round before, or the last one again. */
@@ -171,25 +171,25 @@ export class Judging {
     await this._do(async (feedback) => {
       if (!feedback.judged) return;
       const n = await feedback.undo();
-      say(`${some(n, "answer")} taken back.`);
+      say(`${some(n, "answer")} undone.`);
       this._judged.refresh();
     });
   }
 
   async reset() {
     await this._do(async (feedback) => {
-      const more = `${some(feedback.judged, "answer is", "answers are")} taken back, and words made of them. It cannot be put back.`;
-      if (feedback.judged && !(await confirmed("Take back all of this session?", more, "Take back"))) return;
+      const more = `This reverts ${some(feedback.judged, "answer")}, and the words saved from them. It cannot be undone.`;
+      if (feedback.judged && !(await confirmed("Revert this session?", more, "Revert"))) return;
       await feedback.revert();
       if (this.feedback === feedback) await this._judged.again();
-      say("All that was said in this session is taken back.");
+      say("The session was reverted.");
     });
   }
 
   /** @param {string} word */
   async save(word) {
     await this._do(async (feedback) => {
-      if (!feedback.fits) return complain("Say of some picture that it fits first.");
+      if (!feedback.fits) return complain("Judge a picture that fits first.");
       const n = await feedback.save(word);
       this.bar.word.value = "";
       say(`${some(n, "picture has", "pictures have")} the word “${word}” now. Train again to find it on other pictures.`);

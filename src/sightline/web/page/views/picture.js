@@ -1,4 +1,4 @@
-// One picture: what it is, why it is here, its words, and pictures like it.
+// One picture: its file, why it is a hit, its words, and similar pictures.
 
 import { get, post } from "../api.js";
 import { count, el, fill, isCommand, when } from "../dom.js";
@@ -10,15 +10,15 @@ import { whySection } from "./why.js";
 /** @typedef {import("../types").Picture} Picture */
 /**
  * @typedef {object} About
- * @property {string} query the words it was found by; empty if by none
+ * @property {string} query the words of the search; empty if there were none
  * @property {((fits: boolean) => Promise<void>) | null} judge
- * @property {(() => boolean | undefined) | null} mark what was said of it
+ * @property {(() => boolean | undefined) | null} mark its judgement
  * @property {((by: number) => void) | null} step to a neighbour in the list
  */
 
-// What a browser can show by itself; others are shown small.
+// Formats that browsers show; of others the thumbnail is shown.
 const SHOWABLE = new Set(["JPEG", "PNG", "GIF", "WEBP", "BMP", "AVIF"]);
-const ALIKE = 12;
+const SIMILAR = 12;
 
 /** @type {HTMLDialogElement | null} */
 let open = null;
@@ -37,7 +37,7 @@ export function openPicture(hit, about) {
   const canvas = el("canvas", { "aria-hidden": "true", hidden: true });
   const facts = part("About");
   const words = part("Predicted words");
-  const alike = part("Similar pictures");
+  const similar = part("Similar pictures");
   const why = about.query ? whySection(hit, about.query, canvas, image) : null;
   const marks = bar(hit, about);
   const dialog = el(
@@ -46,7 +46,7 @@ export function openPicture(hit, about) {
     el(
       "div", { class: "both" },
       el("figure", {}, el("div", { class: "stage" }, image, canvas), hit.shares ? el("figcaption", {}, shares(hit.shares)) : null),
-      el("div", { class: "parts" }, why, facts.section, words.section, alike.section),
+      el("div", { class: "parts" }, why, facts.section, words.section, similar.section),
     ),
   );
   dialog.addEventListener("keydown", (e) => keyed(e, about, marks.judge));
@@ -65,7 +65,7 @@ export function openPicture(hit, about) {
     if (pressed && button.getAttribute("aria-label") === pressed) button.focus();
   void facts.load(() => showFacts(hit, image));
   void words.load(() => showWords(hit.id));
-  void alike.load(() => showAlike(hit.id));
+  void similar.load(() => showSimilar(hit.id));
 }
 
 /**
@@ -76,7 +76,7 @@ function bar(hit, about) {
   const { judge, step, mark } = about;
   const yes = el("button", { type: "button", onclick: () => void say(true) }, "Fits", el("kbd", { "aria-hidden": "true" }, "y"));
   const no = el("button", { type: "button", onclick: () => void say(false) }, "Does not fit", el("kbd", { "aria-hidden": "true" }, "n"));
-  const told = el("span", { role: "status", class: "faint" });
+  const status = el("span", { role: "status", class: "faint" });
   const show = () => {
     yes.setAttribute("aria-pressed", String(mark?.() === true));
     no.setAttribute("aria-pressed", String(mark?.() === false));
@@ -89,7 +89,7 @@ function bar(hit, about) {
     await sent;
     show();
     // A failed save is reported behind the picture; here it is only undone.
-    told.textContent = mark?.() === fits ? "Written." : "That could not be written.";
+    status.textContent = mark?.() === fits ? "Saved." : "That could not be saved.";
   };
   show();
   const box = el(
@@ -99,7 +99,7 @@ function bar(hit, about) {
     step ? el("button", { type: "button", onclick: () => step(1), "aria-label": "Next picture" }, "→") : null,
     judge ? yes : null,
     judge ? no : null,
-    told,
+    status,
     el("a", { class: "button", href: `#/search?like=${hit.id}` }, "Similar to this"),
     el("a", { class: "button", href: hit.original, target: "_blank", rel: "noreferrer" }, "File"),
     el("form", { method: "dialog" }, el("button", { autofocus: true, "aria-label": "Close" }, "×")),
@@ -123,7 +123,7 @@ function keyed(e, about, judge) {
 }
 
 /**
- * A part that is filled once its answer came; a problem is shown in its place.
+ * A section that is filled once its content is loaded; a problem is shown in its place.
  *
  * @param {string} title
  */
@@ -133,9 +133,9 @@ export function part(title) {
   /** @param {() => Promise<Node>} ask */
   const load = async (ask) => {
     try {
-      const found = await ask();
+      const content = await ask();
       body.className = "";
-      fill(body, found);
+      fill(body, content);
     } catch (e) {
       fill(body, wordsOf(e));
     }
@@ -149,24 +149,24 @@ export function part(title) {
  */
 async function showFacts(hit, image) {
   /** @type {Picture} */
-  const told = await get(`/v1/pictures/${hit.id}`);
-  if (SHOWABLE.has(told.format)) image.src = hit.original;
+  const picture = await get(`/v1/pictures/${hit.id}`);
+  if (SHOWABLE.has(picture.format)) image.src = hit.original;
   const lines = [
-    ["Size", `${count(told.width)} × ${count(told.height)}, ${told.format}, ${count(Math.ceil(told.bytes / 1000))} KB`],
-    ["Taken", when(told.taken)],
-    ["Changed", when(told.changed)],
-    ...told.words.map((w) => [`Words (${w.source})`, [...w.tags, w.text].filter(Boolean).join(", ")]),
+    ["Size", `${count(picture.width)} × ${count(picture.height)}, ${picture.format}, ${count(Math.ceil(picture.bytes / 1000))} KB`],
+    ["Taken", when(picture.taken)],
+    ["Changed", when(picture.changed)],
+    ...picture.words.map((w) => [`Words (${w.source})`, [...w.tags, w.text].filter(Boolean).join(", ")]),
   ].filter(([, text]) => text);
   return el("dl", {}, ...lines.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]));
 }
 
 /** @param {number} id */
 async function showWords(id) {
-  const told = await get(`/v1/pictures/${id}/words`, { limit: 10 });
-  const lines = told.words.map((/** @type {{ word: string, score: number, fits: boolean, carried: boolean }} */ w) =>
+  const { words } = await get(`/v1/pictures/${id}/words`, { k: 10 });
+  const lines = words.map((/** @type {{ word: string, score: number, fits: boolean, carried: boolean }} */ w) =>
     el(
       "li", { class: w.fits ? "" : "faint" },
-      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.carried ? " · has it" : "",
+      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.carried ? " · has the tag" : "",
     ),
   );
   return el(
@@ -176,9 +176,9 @@ async function showWords(id) {
 }
 
 /** @param {number} id */
-async function showAlike(id) {
-  const told = await post("/v1/similar", { positive: [id], k: ALIKE });
-  const tiles = told.hits.map((/** @type {Hit} */ h) =>
+async function showSimilar(id) {
+  const { hits } = await post("/v1/similar", { positive: [id], k: SIMILAR });
+  const tiles = hits.map((/** @type {Hit} */ h) =>
     el(
       "button", { type: "button", class: "small", title: h.path, onclick: () => openPicture(h, { query: "", judge: null, mark: null, step: null }) },
       el("img", { alt: h.path, src: h.thumbnail }),

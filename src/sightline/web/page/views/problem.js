@@ -1,4 +1,4 @@
-// What went wrong, and what to do about it.
+// Notices about problems, with what to do.
 
 import { Problem } from "../api.js";
 import { el, fill } from "../dom.js";
@@ -11,7 +11,7 @@ const HINTS = {
 };
 
 /**
- * Show a problem in place of what was to be shown.
+ * Show a problem in place of the content.
  *
  * @param {Element} host
  * @param {unknown} e

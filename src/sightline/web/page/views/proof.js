@@ -14,9 +14,9 @@ const WITHOUT = { words: "untrained", likeness: "equal weights", regions: "the s
 export function proof(m) {
   const kind = KINDS[m.kind] ?? m.kind;
   if (m.value === null) return `${kind}: not measured.`;
-  const asked = m.kind === "regions" ? some(m.queries, "held-out picture") : some(m.queries, "held-out query", "held-out queries");
+  const measured = m.kind === "regions" ? some(m.queries, "held-out picture") : some(m.queries, "held-out query", "held-out queries");
   const more = m.untrained === null ? "" : `, ${WITHOUT[m.kind] ?? "without it"} ${share(m.untrained)} (${gain(m.value - m.untrained)}${m.p === null ? "" : `, p ${pValue(m.p)}`})`;
-  return `${kind}: ${m.measure} ${share(m.value)}${more}, by ${asked}${flags(m)}`;
+  return `${kind}: ${m.measure} ${share(m.value)}${more}, by ${measured}${flags(m)}`;
 }
 
 /** @param {Model} m */

@@ -1,4 +1,4 @@
-// Review: words that pictures probably lack, and words of pictures that are probably wrong.
+// Review: suggested words to add to pictures, and words to remove from them.
 
 import { get, withQuery } from "../api.js";
 import { field, keyed } from "../controls.js";
@@ -10,7 +10,7 @@ import { abstained, unready } from "./reviewempty.js";
 /** @typedef {import("../reviewing").Kind} Kind */
 /** @typedef {import("../types").ExportFormat} ExportFormat */
 
-// From so many pixels on there is room for everything.
+// From this window width on, the options are open.
 const WIDE = 640;
 /** @type {Record<string, string[]>} */
 const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], proposed: ["proposed"] };
@@ -33,11 +33,11 @@ class Review {
     );
     this.exported = el(
       "select", { id: "review-exported", onchange: () => this._showExports() },
-      el("option", { value: "accepted" }, "Words people accepted"), el("option", { value: "all" }, "All words of pictures"), el("option", { value: "proposed" }, "Proposed words, 9 in 10"),
+      el("option", { value: "accepted" }, "Accepted words"), el("option", { value: "all" }, "All words of pictures"), el("option", { value: "proposed" }, "Suggested words, 9 in 10"),
     );
     this.exports = el("div", { class: "exports row" });
-    this.bar = el("progress", { max: 1, value: 0, "aria-label": "How much of the queue is answered" });
-    this.told = el("p", { class: "told", id: "review-told", role: "status" });
+    this.bar = el("progress", { max: 1, value: 0, "aria-label": "Answered suggestions" });
+    this.status = el("p", { class: "told", id: "review-told", role: "status" });
     this.yes = keyed("Yes", "y", () => this.answer(true), "primary");
     this.no = keyed("No", "n", () => this.answer(false));
     this.skip = keyed("Skip", "s", () => this.answer(null));
@@ -54,7 +54,7 @@ class Review {
       ),
     );
     host.append(
-      el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.told),
+      el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.status),
       this.place, this.answers, this.empty, this.never,
     );
     void this._loadFormats();
@@ -70,25 +70,25 @@ class Review {
     this.answers.hidden = hidden && !this.queue.turns.length;
   }
 
-  /** @param {boolean} [again] whether to ask again what was skipped */
+  /** @param {boolean} [again] whether to include skipped ones */
   async load(again = false) {
     const turn = ++this._turn;
     const [precision, kind] = [Number(this.precision.value), /** @type {Kind} */ (this.kind.value)];
-    this.told.textContent = "Looking for words…";
+    this.status.textContent = "Loading suggestions…";
     fill(this.empty);
     try {
       await this.queue.load(precision, kind, again);
     } catch (e) {
       if (turn !== this._turn) return;
       this._hide(true);
-      this.told.textContent = "";
+      this.status.textContent = "";
       fill(this.never);
-      this.options.hidden = this.queue.found === null;
+      this.options.hidden = this.queue.suggestions === null;
       return fill(this.empty, unready(e));
     }
     if (turn !== this._turn) return;
     this.options.hidden = false;
-    fill(this.never, abstained(this.queue.found?.abstained ?? [], precision));
+    fill(this.never, abstained(this.queue.suggestions?.abstained ?? [], precision));
     this._show();
   }
 
@@ -118,37 +118,37 @@ class Review {
     this.bar.max = Math.max(1, queue.list.length);
     this.bar.value = queue.at;
     const { yes, no, skipped } = queue.counts;
-    const said = yes + no + skipped ? ` · ${yes} yes, ${no} no, ${skipped} skipped` : "";
-    const writing = queue.waiting ? ` · writing ${queue.waiting}…` : yes + no ? " · written" : "";
+    const counts = yes + no + skipped ? ` · ${yes} yes, ${no} no, ${skipped} skipped` : "";
+    const writing = queue.waiting ? ` · saving ${queue.waiting}…` : yes + no ? " · saved" : "";
     if (!s) {
-      this.told.textContent = said.slice(3) + writing;
-      if (queue.found) this._showEnd();
-      // The button that was pressed last is gone; Undo must not get its keys.
+      this.status.textContent = counts.slice(3) + writing;
+      if (queue.suggestions) this._showEnd();
+      // The button that was pressed last is hidden; the focus must not move to Undo.
       if (lost) this.empty.querySelector("h2")?.focus();
       return;
     }
-    this.told.textContent = `${queue.at + 1} of ${queue.more ? `the ${queue.list.length} surest` : queue.list.length}${said}${writing}`;
+    this.status.textContent = `${queue.at + 1} of ${queue.more ? `the ${queue.list.length} most confident` : queue.list.length}${counts}${writing}`;
     fill(this.empty);
-    this.card.show(s, queue.found?.words.find((w) => w.word === s.word));
+    this.card.show(s, queue.suggestions?.words.find((w) => w.word === s.word));
     this.card.preload(queue.list[queue.at + 1]);
   }
 
   _showEnd() {
     const { queue } = this;
-    const found = /** @type {import("../reports").Suggestions} */ (queue.found);
+    const suggestions = /** @type {import("../reports").Suggestions} */ (queue.suggestions);
     const more = queue.more
-      ? el("button", { type: "button", onclick: () => void this.load() }, "Look for more")
+      ? el("button", { type: "button", onclick: () => void this.load() }, "Load more")
       : queue.counts.skipped
-        ? el("button", { type: "button", onclick: () => void this.load(true) }, "Ask again what you skipped")
+        ? el("button", { type: "button", onclick: () => void this.load(true) }, "Ask again about skipped ones")
         : null;
     fill(
       this.empty,
       el(
         "div", { class: "notice" },
-        el("h2", { tabIndex: -1 }, queue.turns.length ? "That was the last one" : "There is nothing to ask"),
-        el("p", {}, `${some(found.pictures, "picture was", "pictures were")} looked at${found.judged ? `; ${some(found.judged, "answer stands", "answers stand")} from before` : ""}.`),
-        found.without_regions ? el("p", {}, `${some(found.without_regions, "picture lacks", "pictures lack")} regions: `, el("a", { href: "#/learn" }, "index again"), ".") : null,
-        queue.turns.length ? el("p", {}, "Accepted words are added to their pictures when you leave. To undo all of them, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Ask for less certain words above, or index more pictures."),
+        el("h2", { tabIndex: -1 }, queue.turns.length ? "That was the last one" : "There are no suggestions"),
+        el("p", {}, `${some(suggestions.pictures, "picture was", "pictures were")} checked${suggestions.judged ? `; ${some(suggestions.judged, "suggestion was", "suggestions were")} answered before` : ""}.`),
+        suggestions.without_regions ? el("p", {}, `${some(suggestions.without_regions, "picture lacks", "pictures lack")} regions: `, el("a", { href: "#/train" }, "index again"), ".") : null,
+        queue.turns.length ? el("p", {}, "Accepted words are added to their pictures when you leave this view. To undo all of them, see ", el("a", { href: "#/sessions" }, "Sessions"), ".") : el("p", {}, "Lower the required precision above, or index more pictures."),
         more,
       ),
     );
@@ -161,7 +161,7 @@ class Review {
 
   undo() {
     const turn = this.queue.undo();
-    if (turn) say(turn.yes === null ? "Asked again." : `Taken back: “${turn.suggestion.word}”.`);
+    if (turn) say(turn.yes === null ? "Undone: asked again." : `Undone: “${turn.suggestion.word}”.`);
   }
 
   /** @param {KeyboardEvent} e */
@@ -179,7 +179,7 @@ class Review {
   /** Add the accepted words to their pictures. */
   async end() {
     try {
-      const n = await this.queue.carry();
+      const n = await this.queue.apply();
       if (n === null) say("Your answers are saved. Another process is changing the store; accepted words are added to pictures after the next review.");
       else if (n) say(`The words of ${some(n, "picture", "pictures")} changed. Train again so that the model knows them.`);
     } catch (e) {
@@ -193,7 +193,7 @@ export function view(host) {
   const review = new Review(host);
   const key = (/** @type {KeyboardEvent} */ e) => review.key(e);
   const left = () => {
-    if (review.queue.uncarried) void fetch("/v1/tags/carry", { method: "POST", keepalive: true });
+    if (review.queue.unapplied) void fetch("/v1/tags/carry", { method: "POST", keepalive: true });
   };
   const asked = (/** @type {BeforeUnloadEvent} */ e) => {
     if (review.queue.waiting) e.preventDefault();

@@ -1,4 +1,4 @@
-// One suggestion: the picture with where the word lies, the question, and how sure it is.
+// One suggestion: the picture with the region of the word, the question, and the confidence.
 
 import { get } from "../api.js";
 import { el, fill, some } from "../dom.js";
@@ -10,7 +10,7 @@ import { clear, drawBox, drawMask, isWhole } from "../overlay.js";
 
 // Larger files, and formats that browsers do not show, are shown as thumbnails.
 const MOST_BYTES = 6_000_000;
-// The most of the window's height that a picture takes, and the room around it.
+// The largest share of the window's height for a picture, and the margin around it.
 const HIGH = 0.58;
 const ROOM = 20;
 const MOST_TIMES = 8;
@@ -28,14 +28,14 @@ export class ReviewCard {
     this._sure = el("p");
     this._right = el("p", { class: "faint" });
     this._where = el("p", { class: "faint" });
-    this._carries = el("p", { class: "faint" });
+    this._words = el("p", { class: "faint" });
     this._file = el("p", { class: "faint file" });
     this._shows = el("input", { id: "review-overlay", type: "checkbox", checked: true, onchange: () => this.draw() });
     this.asked = el("div", { class: "asked" }, this._question, this._sure);
     this.about = el(
       "div", { class: "about" },
-      this._right, this._where, this._carries, this._file,
-      el("p", {}, el("label", { for: "review-overlay", class: "check" }, this._shows, "Show where")),
+      this._right, this._where, this._words, this._file,
+      el("p", {}, el("label", { for: "review-overlay", class: "check" }, this._shows, "Show the region")),
     );
     this.stage = el("div", { class: "reviewstage" }, el("div", { class: "reviewover" }, this._picture, this._over));
     this._sizes = new ResizeObserver(() => this._fit());
@@ -57,19 +57,19 @@ export class ReviewCard {
     this._picture.src = `/v1/pictures/${s.picture}/thumbnail`;
     this._question.textContent = s.add ? `Does “${s.word}” fit this picture?` : `Is “${s.word}” wrong for this picture?`;
     fill(
-      this._sure, el("span", { class: s.add ? "badge good" : "badge warning" }, s.add ? "+ Word to add" : "− Word to take away"), " ",
-      s.add ? `${percent(s.confidence)} likely to be right` : `${percent(s.confidence)} of pictures that look so do not carry it`,
+      this._sure, el("span", { class: s.add ? "badge good" : "badge warning" }, s.add ? "+ Word to add" : "− Word to remove"), " ",
+      s.add ? `${percent(s.confidence)} likely to be right` : `${percent(s.confidence)} of similar pictures do not have it`,
     );
     this._right.textContent = rightness(s, precision);
-    this._where.textContent = isWhole(s.mask) ? "It lies nowhere in particular." : "";
-    this._carries.textContent = "";
+    this._where.textContent = isWhole(s.mask) ? "The word has no particular region." : "";
+    this._words.textContent = "";
     fill(this._file, el("a", { href: `/v1/pictures/${s.picture}/original`, target: "_blank", rel: "noopener" }, s.name));
     clear(this._over);
-    void this._tell(s);
+    void this._showWords(s);
   }
 
   /**
-   * Have the next picture ready before it is asked for.
+   * Load the next picture in advance.
    *
    * @param {Suggestion | undefined} s
    */
@@ -83,23 +83,23 @@ export class ReviewCard {
 
   /** @param {number} id */
   _know(id) {
-    // A picture whose facts cannot be had is still shown: they are only told beside it.
+    // The picture is shown even if its information cannot be loaded.
     /** @type {Promise<Picture | null>} */
-    const asked = this._known.get(id) ?? get(`/v1/pictures/${id}`).catch(() => null);
-    this._known.set(id, asked);
-    return asked;
+    const request = this._known.get(id) ?? get(`/v1/pictures/${id}`).catch(() => null);
+    this._known.set(id, request);
+    return request;
   }
 
   /** @param {Suggestion} s */
-  async _tell(s) {
+  async _showWords(s) {
     const p = await this._know(s.picture);
     if (!p || this._of !== s) return;
     const words = [...new Set(p.words.flatMap((w) => w.tags))];
-    this._carries.textContent = words.length ? `It carries: ${words.join(", ")}` : "It carries no word yet.";
+    this._words.textContent = words.length ? `Its words: ${words.join(", ")}` : "It has no word yet.";
     if (isShown(p)) this._picture.src = `/v1/pictures/${s.picture}/original`;
   }
 
-  /** Show the picture as large as there is room for, small ones up to eight times as large. */
+  /** Fit the picture into the window; small ones are enlarged up to eight times. */
   _fit() {
     const { naturalWidth, naturalHeight } = this._picture;
     if (!naturalWidth || !naturalHeight) return;
@@ -112,7 +112,7 @@ export class ReviewCard {
     this.draw();
   }
 
-  /** Draw where the word lies, as large as the picture is now. */
+  /** Draw the region of the word at the current size of the picture. */
   draw() {
     const s = this._of;
     clear(this._over);
@@ -134,9 +134,9 @@ function isShown(p) {
  */
 function rightness(s, p) {
   if (!p) return "";
-  const carry = `${some(p.pictures, "picture carries", "pictures carry")} “${s.word}”.`;
-  if (!s.add || !p.given) return carry;
-  return `“${s.word}” was right ${p.right} of ${p.given} times on held-out pictures. ${carry}`;
+  const tagged = `${some(p.pictures, "picture has", "pictures have")} “${s.word}”.`;
+  if (!s.add || !p.given) return tagged;
+  return `“${s.word}” was right ${p.right} of ${p.given} times on held-out pictures. ${tagged}`;
 }
 
 /** @param {number} share */

@@ -13,10 +13,10 @@ export const title = "Scenes";
 
 /** @type {import("../types").View} */
 export function view(host, at) {
-  const body = el("div", {}, el("p", { role: "status" }, "Looking…"));
+  const body = el("div", {}, el("p", { role: "status" }, "Loading…"));
   fill(host, el("h1", {}, "Scenes"), body);
-  const asked = at.get("scene");
-  void show(body, asked === null ? null : Number(asked));
+  const scene = at.get("scene");
+  void show(body, scene === null ? null : Number(scene));
 }
 
 /**
@@ -25,16 +25,16 @@ export function view(host, at) {
  */
 async function show(body, only) {
   try {
-    const told = await get("/v1/scenes", { words: 6, pictures: only === null ? 12 : 200 });
-    const scenes = /** @type {Scene[]} */ (told.scenes).filter((s) => only === null || s.scene === only);
+    const response = await get("/v1/scenes", { words: 6, pictures: only === null ? 12 : 200 });
+    const scenes = /** @type {Scene[]} */ (response.scenes).filter((s) => only === null || s.scene === only);
     fill(
       body,
-      told.without_regions ? el("p", { class: "faint" }, `${some(told.without_regions, "picture was", "pictures were")} not cut into regions.`) : null,
+      response.without_regions ? el("p", { class: "faint" }, `${some(response.without_regions, "picture was", "pictures were")} not divided into regions yet.`) : null,
       only === null ? null : el("p", {}, el("a", { href: "#/scenes" }, "All scenes")),
       ...scenes.map(shown),
     );
   } catch (e) {
-    const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes come with regions. ", el("a", { href: "#/learn" }, "Train regions"), ".") : undefined;
+    const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes need the model of regions. ", el("a", { href: "#/train" }, "Train it"), ".") : undefined;
     fill(body, unindexed(e) ?? notice(e, more));
   }
 }

@@ -15,9 +15,9 @@ import { welcome } from "./welcome.js";
 /** @typedef {import("../types").Hits} Hits */
 
 /**
- * What a list was asked for, whatever stands in the fields meanwhile.
+ * What a list was searched by, whatever is in the fields meanwhile.
  *
- * @typedef {{ query: string, picture: Blob | null, like: number[] } & FilterForm["given"]} Asked
+ * @typedef {{ query: string, picture: Blob | null, like: number[] } & FilterForm["values"]} Asked
  */
 
 export const title = "Search";
@@ -45,17 +45,17 @@ class Search {
     /** @type {AbortController | null} */
     this._asking = null;
     this._turn = 0;
-    // Whether another list than the one that is shown was asked for.
+    // Whether a list is being fetched.
     this._looking = false;
     /** @type {Asked} */
-    this.asked = { query: "", picture: null, like: [], ...this.filters.given };
+    this.asked = { query: "", picture: null, like: [], ...this.filters.values };
     this.grid = new Grid("Pictures found", {
       size: () => this._shown?.size ?? 0,
       at: (i) => this._shown?.at(i),
       need: (from, to) => this._shown?.need(from, to),
       gone: (i) => this._shown?.isGone(i) ?? false,
       line: () => this._shown?.within ?? null,
-      told: (hit, i) => this._told(hit, i),
+      caption: (hit, i) => this._caption(hit, i),
       open: (i) => this.open(i),
     });
     fill(host, el("h1", { class: "unseen" }, "Search"), this.box.form, this.examples, this.filters.box, this.told, this.judging.bar.box, this.empty, this.grid.box);
@@ -64,7 +64,7 @@ class Search {
     if (session) void this.resume(session);
     else if (this.box.input.value || this.like.length) void this.run();
     else void welcome(this.empty, this.box.input, () => this._turn === 0);
-    this.filters.load().catch(() => undefined); // Without folders one can search; others tell why.
+    this.filters.load().catch(() => undefined); // Search works without the list of folders.
     this._showLike();
   }
 
@@ -76,17 +76,17 @@ class Search {
   async run() {
     const query = this.box.input.value.trim();
     const picture = this.box.picture;
-    // A picture that is sent is looked for together with words, or by itself.
+    // An uploaded picture is combined with words, or used by itself.
     if (picture && !query && this.like.length) {
       this.like = [];
       this._showLike();
     }
-    this.asked = { query, picture, like: this.like, ...this.filters.given };
+    this.asked = { query, picture, like: this.like, ...this.filters.values };
     this._remember();
     await this.again();
   }
 
-  /** Search for the same once more, without what was said of it. */
+  /** Search for the same again, without the judgements. */
   async again() {
     this.judging.forget();
     const { query, picture, like } = this.asked;
@@ -100,12 +100,12 @@ class Search {
     await welcome(this.empty, this.box.input, () => turn === this._turn);
   }
 
-  /** Put into the address what was asked for, so that Back and a reload come here again. */
+  /** Write the search into the address, so that Back and a reload repeat it. */
   _remember() {
     const at = new URLSearchParams();
     if (this.asked.query) at.set("q", this.asked.query);
     for (const id of this.like) at.append("like", String(id));
-    this.filters.tell(at);
+    this.filters.write(at);
     const hash = String(at) ? `#/search?${at}` : "#/search";
     if (hash !== location.hash) history.pushState(null, "", hash);
   }
@@ -113,7 +113,7 @@ class Search {
   /**
    * @param {Asked} asked
    * @param {AbortSignal} signal
-   * @param {{ offset: number, limit: number, first: boolean }} part
+   * @param {{ offset: number, k: number, first: boolean }} part
    * @returns {Promise<Hits>}
    */
   _ask(asked, signal, part) {
@@ -124,14 +124,14 @@ class Search {
     const body = { k: 200, untagged, tagged, filters };
     if (!query) return post("/v1/similar", { ...body, positive: like }, { signal });
     if (like.length) return post("/v1/search", { ...body, query, positive: like }, { signal });
-    const { limit, offset, first } = part;
-    return post("/v1/search", { ...body, query, k: limit, offset, count: first, cut: false }, { signal });
+    const { k, offset, first } = part;
+    return post("/v1/search", { ...body, query, k, offset, count: first, cut: false }, { signal });
   }
 
   /**
-   * Show the list that is asked for.
+   * Fetch and show the list.
    *
-   * @param {boolean} [stay] where the list before was looked at
+   * @param {boolean} [stay] whether to keep the place in the list
    */
   async _list(stay = false) {
     const turn = ++this._turn;
@@ -140,10 +140,10 @@ class Search {
     const begun = performance.now();
     const asked = this.asked;
     const list = new HitList(
-      (offset, limit, first) => this._ask(asked, signal, { offset, limit, first }),
+      (offset, k, first) => this._ask(asked, signal, { offset, k, first }),
       () => this.grid.draw(), (e) => this._broke(e, list),
     );
-    this.told.textContent = "Looking…";
+    this.told.textContent = "Searching…";
     this._looking = true;
     try {
       await list.begin();
@@ -167,8 +167,10 @@ class Search {
   _show(list, took, stay = false) {
     this._looking = false;
     this.list = list;
-    fill(this.empty, list.size ? null : el("p", { class: "notice" }, "No picture was found. Try fewer words, or other filters."));
+    fill(this.empty, list.size ? null : el("p", { class: "notice" }, "No picture matches. Try fewer words, or other filters."));
     this._sayList(list, took);
+    // Similar pictures are neither exact nor predicted.
+    this.told.querySelector("p > .faint")?.toggleAttribute("hidden", !this.asked.query);
     if (stay) return this.grid.refresh();
     scrollTo(0, 0);
     this.grid.restart();
@@ -217,7 +219,7 @@ class Search {
   /** @param {import("../types").Unknown} u */
   _unknown(u) {
     const near = u.near.map((word) => el("button", { type: "button", class: "link", onclick: () => this._instead(u.word, word) }, word));
-    return el("p", { class: "warning" }, `No picture carries “${u.word}”.`, near.length ? " Near it: " : "", ...near);
+    return el("p", { class: "warning" }, `No picture has the word “${u.word}”.`, near.length ? " Did you mean: " : "", ...near);
   }
 
   /**
@@ -235,7 +237,7 @@ class Search {
    */
   _broke(e, list) {
     if (isAbort(e)) return;
-    // What was said stands: it is of pictures, not of the list.
+    // Judgements are of pictures, so they stay.
     if (e instanceof ListChanged) this.list === list && !this._looking && void this._list(true);
     else complain(e);
   }
@@ -244,19 +246,19 @@ class Search {
    * @param {Hit} hit
    * @param {number} i
    */
-  _told(hit, i) {
+  _caption(hit, i) {
     const mark = this.judging.markOf(hit.id);
     const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
-    // Scores of a session are of its own kind; the place says more.
+    // Scores of a session are on another scale; show the rank.
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
     const value = ranked ? `#${i + 1}` : score;
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
     const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
-    const said = [hit.path, `${ranked ? "place" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
-    return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: said.filter(Boolean).join(", ") };
+    const parts = [hit.path, `${ranked ? "rank" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
+    return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: parts.filter(Boolean).join(", ") };
   }
 
   _answered() {
@@ -266,7 +268,7 @@ class Search {
     this.grid.refresh();
   }
 
-  /** How a judging session begins, or why none can. */
+  /** The body that begins a judging session, or why none can begin. */
   _beginning() {
     const { query, picture, like, filters, untagged, tagged } = this.asked;
     if (picture || (like.length && query))
@@ -279,11 +281,11 @@ class Search {
   async resume(session) {
     const turn = ++this._turn;
     try {
-      const told = await this.judging.resume(session, () => turn === this._turn);
-      if (!told) return;
-      this.box.input.value = told.query;
-      this.like = told.examples;
-      this.asked = { ...this.asked, query: told.query, like: told.examples };
+      const resumed = await this.judging.resume(session, () => turn === this._turn);
+      if (!resumed) return;
+      this.box.input.value = resumed.query;
+      this.like = resumed.examples;
+      this.asked = { ...this.asked, query: resumed.query, like: resumed.examples };
       this._showLike();
     } catch (e) {
       fill(this.empty, notice(e));
@@ -339,7 +341,7 @@ class Search {
     };
     if (!Object.hasOwn(deeds, e.key)) return;
     e.preventDefault();
-    // A key that is held down says nothing twice.
+    // A key that is held down judges once.
     if (!e.repeat) deeds[e.key]();
   }
 }

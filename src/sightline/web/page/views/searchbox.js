@@ -8,7 +8,7 @@ import { el, fill, some } from "../dom.js";
 const SHOWN = 8;
 
 export class SearchBox {
-  /** @param {() => void} changed called when something else is to be searched for */
+  /** @param {() => void} changed called when the search changes */
   constructor(changed) {
     this._changed = changed;
     /** @type {File | Blob | null} */
@@ -19,14 +19,14 @@ export class SearchBox {
     this.list = el("ul", { id: "suggestions", class: "suggestions", role: "listbox", "aria-label": "Words", hidden: true });
     this.input = el("input", {
       id: "q", type: "search", autocomplete: "off", spellcheck: false, role: "combobox", maxLength: 2000,
-      placeholder: "tree snow -people", "aria-label": "Words to look for", "aria-expanded": "false",
+      placeholder: "tree snow -people", "aria-label": "Words to search for", "aria-expanded": "false",
       "aria-controls": "suggestions", "aria-autocomplete": "list",
       oninput: () => void this._suggest(),
       onkeydown: (/** @type {KeyboardEvent} */ e) => this._key(e),
       onblur: () => this._hide(),
     });
     this._file = el("input", {
-      type: "file", accept: "image/*", id: "file", class: "hidden-file", "aria-label": "A picture to look like",
+      type: "file", accept: "image/*", id: "file", class: "hidden-file", "aria-label": "A picture to search by",
       onchange: () => this.take(this._file.files?.[0] ?? null),
     });
     this._chip = el("span", { class: "chip", hidden: true });
@@ -40,7 +40,7 @@ export class SearchBox {
     );
   }
 
-  /** Listen to pictures that are dropped on the page or pasted; what is returned ends it. */
+  /** Listen for pictures dropped on the page or pasted; returns a function that ends it. */
   listen() {
     const over = (/** @type {DragEvent} */ e) => e.preventDefault();
     const drop = (/** @type {DragEvent} */ e) => {
@@ -48,8 +48,8 @@ export class SearchBox {
       this.take(pictureOf(e.dataTransfer));
     };
     const paste = (/** @type {ClipboardEvent} */ e) => {
-      const found = pictureOf(e.clipboardData);
-      if (found) this.take(found);
+      const picture = pictureOf(e.clipboardData);
+      if (picture) this.take(picture);
     };
     addEventListener("dragover", over);
     addEventListener("drop", drop);
@@ -63,7 +63,7 @@ export class SearchBox {
   }
 
   /**
-   * Search by a picture too, or by none.
+   * Add a picture to the search, or remove it (null).
    *
    * @param {File | Blob | null} picture
    */
@@ -93,9 +93,9 @@ export class SearchBox {
   /** The word that is being typed: where it begins, its mark and its letters. */
   _typed() {
     const before = this.input.value.slice(0, this.input.selectionStart ?? 0);
-    const found = /(?:^|\s)([-+]?(?:\d+(?:\.\d+)?:)?)([^\s"]*)$/.exec(before);
-    if (!found) return null;
-    return { begin: before.length - found[2].length, end: before.length, word: found[2] };
+    const match = /(?:^|\s)([-+]?(?:\d+(?:\.\d+)?:)?)([^\s"]*)$/.exec(before);
+    if (!match) return null;
+    return { begin: before.length - match[2].length, end: before.length, word: match[2] };
   }
 
   async _suggest() {
@@ -104,10 +104,10 @@ export class SearchBox {
     if (!typed || !typed.word) return this._hide();
     this._asking = new AbortController();
     try {
-      const told = await get("/v1/words", { prefix: typed.word, limit: SHOWN }, this._asking.signal);
-      if (document.activeElement === this.input) this._show(told.words);
+      const { words } = await get("/v1/words", { prefix: typed.word, k: SHOWN }, this._asking.signal);
+      if (document.activeElement === this.input) this._show(words);
     } catch (e) {
-      // Words can be typed without suggestions; a search will tell what is wrong.
+      // Suggestions are optional; a search will report the problem.
       if (!isAbort(e)) this._hide();
     }
   }
@@ -143,7 +143,7 @@ export class SearchBox {
   }
 
   /**
-   * Put another word into the place of one.
+   * Replace a word of the query by another.
    *
    * @param {string} word
    * @param {string} other

@@ -1,4 +1,4 @@
-// All sessions: what was said in each, what became of it, going on with it, and taking it back.
+// All sessions: the judgements of each, its state, resuming it, and reverting it.
 
 import { get, post } from "../api.js";
 import { confirmed } from "../confirm.js";
@@ -19,14 +19,14 @@ class Sessions {
     /** @type {Session[]} the newest first */
     this.all = [];
     this.from = 0;
-    this.told = el("p", { class: "told", role: "status" }, "…");
+    this.status = el("p", { class: "told", role: "status" }, "…");
     this.list = el("ol", { class: "sessions", id: "sessions", "aria-label": "Sessions, the newest first" });
     this.newer = el("button", { type: "button", onclick: () => this.turn(-SHOWN) }, "Newer");
     this.older = el("button", { type: "button", onclick: () => this.turn(SHOWN) }, "Older");
     this.at = el("span");
     this.pages = el("nav", { class: "row pages", "aria-label": "Pages of sessions" }, this.newer, this.at, this.older);
     this.empty = el("div");
-    host.append(el("h1", {}, "Sessions"), this.told, this.list, this.pages, this.empty);
+    host.append(el("h1", {}, "Sessions"), this.status, this.list, this.pages, this.empty);
     this.pages.hidden = true;
     void this.load();
   }
@@ -35,7 +35,7 @@ class Sessions {
     try {
       this.all = await everySession();
     } catch (e) {
-      this.told.textContent = "";
+      this.status.textContent = "";
       return fill(this.empty, unindexed(e) ?? notice(e));
     }
     this.show();
@@ -46,13 +46,13 @@ class Sessions {
     this.from = Math.max(0, Math.min(this.from + by, this.all.length - 1));
     this.show();
     this.list.querySelector("a, button")?.scrollIntoView({ block: "center" });
-    this.told.focus();
+    this.status.focus();
   }
 
   show() {
     const n = this.all.length;
     const end = Math.min(n, this.from + SHOWN);
-    this.told.textContent = n ? `${some(n, "session")}; what stands is learnt from at the next training.` : "";
+    this.status.textContent = n ? `${some(n, "session")}; all but reverted ones are used in the next training.` : "";
     fill(this.list, ...this.all.slice(this.from, end).map((s) => this.line(s)));
     this.pages.hidden = n <= SHOWN;
     this.newer.disabled = this.from === 0;
@@ -68,8 +68,8 @@ class Sessions {
     const deeds = gone
       ? []
       : [
-          s.resumable ? el("a", { class: "button", href: `#/search?session=${encodeURIComponent(s.id)}`, "aria-label": `Go on with ${about}` }, "Go on") : null,
-          el("button", { type: "button", "aria-label": `Take back ${about}`, onclick: () => void this.revert(s, about) }, "Take back…"),
+          s.resumable ? el("a", { class: "button", href: `#/search?session=${encodeURIComponent(s.id)}`, "aria-label": `Resume ${about}` }, "Resume") : null,
+          el("button", { type: "button", "aria-label": `Revert ${about}`, onclick: () => void this.revert(s, about) }, "Revert…"),
         ];
     return el(
       "li", { class: gone ? "reverted" : "", "data-session": s.id },
@@ -77,8 +77,8 @@ class Sessions {
         "div", { class: "what" },
         el("h2", {}, s.query || (s.examples.length ? "Pictures similar to these" : "A session")),
         s.examples.length ? el("p", { class: "likes" }, ...s.examples.slice(0, LIKE).map(small), s.examples.length > LIKE ? `and ${s.examples.length - LIKE} more` : null) : null,
-        el("p", {}, said(s)),
-        s.words.length ? el("p", {}, s.resumable ? "Words made of it: " : "Words accepted: ", s.words.join(", ")) : null,
+        el("p", {}, summary(s)),
+        s.words.length ? el("p", {}, s.resumable ? "Saved as: " : "Words accepted: ", s.words.join(", ")) : null,
         s.resumable && s.positive + s.negative ? marked(s) : null,
         el("p", { class: "faint" }, `${s.resumable ? "Judging" : "Answers one by one"} · ${when(s.last)} · `, el("code", {}, s.id)),
       ),
@@ -92,35 +92,35 @@ class Sessions {
    * @param {string} about
    */
   async revert(s, about) {
-    const words = s.words.length ? ` Words that pictures carry by it (${s.words.join(", ")}) go from them.` : "";
-    const sure = await confirmed(`Take back ${about}?`, `All ${some(s.positive + s.negative, "answer")} of it will count as never given.${words} It cannot be put back.`, "Take all of it back");
+    const words = s.words.length ? ` The words saved from it (${s.words.join(", ")}) are removed from the pictures.` : "";
+    const sure = await confirmed(`Revert ${about}?`, `Its ${some(s.positive + s.negative, "answer")} will not count any more.${words} It cannot be undone.`, "Revert");
     if (!sure) return;
     try {
-      const told = await post(`/v1/sessions/${s.id}/revert`);
-      say(told.stood ? `Taken back: ${about}.` : "Nothing of it stood any more.");
+      const outcome = await post(`/v1/sessions/${s.id}/revert`);
+      say(outcome.stood ? `Reverted: ${about}.` : "It was reverted before.");
     } catch (e) {
       return say(e instanceof Error ? e.message : String(e));
     }
     await this.load();
-    this.told.focus();
+    this.status.focus();
   }
 }
 
 /** @type {Record<string, string>} */
-const STATES = { open: "Stands", saved: "Made a word", reverted: "Taken back" };
+const STATES = { open: "In use", saved: "Saved as a word", reverted: "Reverted" };
 
-/** Fetch all of them; the service tells the oldest first. */
+/** Fetch all sessions, newest first; the service lists the oldest first. */
 async function everySession() {
   /** @type {Session[]} */
-  const found = [];
+  const sessions = [];
   /** @type {string | undefined} */
   let cursor;
   do {
-    const told = await get("/v1/sessions", { limit: FETCHED, cursor });
-    found.push(...told.sessions);
-    cursor = told.next ?? undefined;
+    const page = await get("/v1/sessions", { k: FETCHED, cursor });
+    sessions.push(...page.sessions);
+    cursor = page.next ?? undefined;
   } while (cursor);
-  return found.reverse();
+  return sessions.reverse();
 }
 
 /** @param {number} id */
@@ -129,7 +129,7 @@ function small(id) {
 }
 
 /**
- * The pictures that were judged, fetched when somebody asks.
+ * The judged pictures, fetched when the list is opened.
  *
  * @param {Session} s
  */
@@ -157,25 +157,25 @@ function row(title, pictures) {
 }
 
 /** @param {Session} s */
-function said(s) {
+function summary(s) {
   const fits = s.resumable ? some(s.positive, "picture fits", "pictures fit") : some(s.positive, "word fits its picture", "words fit their pictures");
   const parts = [`${fits}, ${count(s.negative)} ${s.negative === 1 ? "does" : "do"} not`];
   if (s.rounds > 1) parts.push(some(s.rounds, "round"));
-  if (s.undone) parts.push(`${count(s.undone)} taken back`);
+  if (s.undone) parts.push(`${count(s.undone)} undone`);
   return parts.join(" · ");
 }
 
 function nothing() {
   return el(
     "div", { class: "notice" },
-    el("h2", {}, "Nobody said anything yet"),
-    el("p", {}, el("a", { href: "#/search" }, "Search"), ", and press y or n on pictures: it fits, it does not. Or ", el("a", { href: "#/review" }, "review"), " proposed words."),
+    el("h2", {}, "No judgements yet"),
+    el("p", {}, el("a", { href: "#/search" }, "Search"), ", and press y or n on a picture: it fits, or it does not. Or ", el("a", { href: "#/review" }, "review"), " suggested words."),
   );
 }
 
 /** @type {import("../types").View} */
 export function view(host) {
-  new Sessions(host).told.tabIndex = -1;
+  new Sessions(host).status.tabIndex = -1;
 }
 
 export const title = "Sessions";

@@ -1,4 +1,4 @@
-// A row of small pictures that can be opened.
+// A row of thumbnails that open their pictures.
 
 import { el } from "../dom.js";
 import { openPicture } from "./picture.js";

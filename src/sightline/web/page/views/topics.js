@@ -14,7 +14,7 @@ export const title = "Topics";
 
 /** @type {import("../types").View} */
 export function view(host) {
-  const body = el("div", {}, el("p", { role: "status" }, "Looking…"));
+  const body = el("div", {}, el("p", { role: "status" }, "Loading…"));
   const near = el("p", { class: "picks", role: "status" });
   const input = el("input", { id: "near", type: "text", maxLength: 100, autocomplete: "off" });
   const form = el(
@@ -39,11 +39,11 @@ export function view(host) {
 async function showNear(at, word) {
   if (!word) return;
   try {
-    const told = await get("/v1/topics/near", { word, limit: 12 });
-    const found = told.words.map((/** @type {{ word: string, cosine: number }} */ w) =>
+    const near = await get("/v1/topics/near", { word, k: 12 });
+    const links = near.words.map((/** @type {{ word: string, cosine: number }} */ w) =>
       el("a", { class: "chip", href: searchFor(w.word) }, `${w.word} ${w.cosine.toFixed(2)}`),
     );
-    fill(at, ...(found.length ? found : ["No word lies near it."]));
+    fill(at, ...(links.length ? links : ["No word is near it."]));
   } catch (e) {
     fill(at, wordsOf(e));
   }
@@ -55,12 +55,12 @@ async function showNear(at, word) {
  */
 async function show(body, form) {
   try {
-    const told = await get("/v1/topics", { words: 8, pictures: 6 });
-    fill(body, ...told.topics.map(shown));
+    const { topics } = await get("/v1/topics", { words: 8, pictures: 6 });
+    fill(body, ...topics.map(shown));
   } catch (e) {
     form.hidden = true;
     const more = e instanceof Problem && ["no-space", "no-model"].includes(e.code)
-      ? el("p", {}, "Topics come from a model with a shared space: ", el("a", { href: "#/learn" }, "learn"), " with the ranker lscmr, ssi or cca.")
+      ? el("p", {}, "Topics need a model with a space that words and pictures share: ", el("a", { href: "#/train" }, "train"), " one of the rankers lscmr, ssi or cca.")
       : undefined;
     fill(body, unindexed(e) ?? notice(e, more));
   }

@@ -1,10 +1,10 @@
-// Before anything is indexed: what to do first.
+// What to do before anything is indexed.
 
 import { Problem } from "../api.js";
 import { el } from "../dom.js";
 
 /**
- * What to show if a problem is only that nothing is indexed yet; null for any other.
+ * Return a notice if the problem is that nothing is indexed yet, else null.
  *
  * @param {unknown} e
  */
@@ -12,6 +12,6 @@ export function unindexed(e) {
   if (!(e instanceof Problem) || !["nothing-indexed", "no-pictures"].includes(e.code)) return null;
   return el(
     "div", { class: "notice" }, el("h2", {}, "No picture is indexed yet"),
-    el("p", {}, el("a", { href: "#/learn" }, "Index the folder"), " first. Nothing is ever written inside it."),
+    el("p", {}, el("a", { href: "#/train" }, "Index the folder"), " first. Nothing is ever written inside it."),
   );
 }

@@ -1,4 +1,4 @@
-// Versions that are kept, with what proves their models; two compared; and going back to one.
+// Kept versions with the held-out quality of their models; comparing two; rolling back to one.
 
 import { get, post, Problem } from "../api.js";
 import { confirmed } from "../confirm.js";
@@ -13,7 +13,7 @@ import { flags, KINDS, proof } from "./proof.js";
 /** @typedef {import("../reports").Model} Model */
 
 export class VersionsPart {
-  /** @param {() => void} changed called when another version is served */
+  /** @param {() => void} changed called when another version is current */
   constructor(changed) {
     this._changed = changed;
     this._body = el("div", { id: "versions" }, "…");
@@ -23,8 +23,8 @@ export class VersionsPart {
 
   async load() {
     try {
-      const told = await get("/v1/models");
-      const versions = /** @type {Version[]} */ (told.versions).reverse();
+      const kept = await get("/v1/models");
+      const versions = /** @type {Version[]} */ (kept.versions).reverse();
       fill(this._body, this._table(versions), versions.length > 1 ? compare(versions) : null);
     } catch (e) {
       const empty = e instanceof Problem && e.code === "nothing-indexed";
@@ -38,22 +38,21 @@ export class VersionsPart {
       count(v.version), when(v.written), count(v.pictures), v.note || "–",
       v.models.length ? el("ul", { class: "plain" }, ...v.models.map((m) => el("li", {}, proof(m)))) : "No model",
       v.current
-        ? el("span", { class: "badge good" }, "Served")
+        ? el("span", { class: "badge good" }, "Current")
         : v.finished
           ? el("button", { type: "button", "aria-label": `Roll back to version ${v.version}`, onclick: () => void this._rollback(v) }, "Roll back…")
           : el("span", { class: "faint" }, "Unfinished"),
     ]);
-    return table("Versions that are kept", ["#Version", "Written", "#Pictures", "By", "Models, as held-out pictures proved them", "State"], rows);
+    return table("Kept versions", ["#Version", "Written", "#Pictures", "By", "Models, measured on held-out pictures", "State"], rows);
   }
 
   /** @param {Version} v */
   async _rollback(v) {
-    const more = `Pictures and models are published again as they were in version ${v.version} (${when(v.written)}, ${some(v.pictures, "picture")}). What was judged stays in the log. The version served now is kept too.`;
+    const more = `This publishes the pictures and models of version ${v.version} (${when(v.written)}, ${some(v.pictures, "picture")}) again. Judgements stay in the log. The current version is kept too.`;
     if (!(await confirmed(`Roll back to version ${v.version}?`, more, "Roll back"))) return;
     try {
-      const told = await post("/v1/models/rollback", { version: v.version });
-      const left = told.left;
-      say(`Version ${told.restored.version} is served again, as version ${told.version}. Before, it was version ${left.version} (${when(left.written)}, ${some(left.pictures, "picture")}).`);
+      const { left, restored, version } = await post("/v1/models/rollback", { version: v.version });
+      say(`Version ${restored.version} is published again, as version ${version}. Before, it was version ${left.version} (${when(left.written)}, ${some(left.pictures, "picture")}).`);
     } catch (e) {
       return say(e instanceof Error ? e.message : String(e));
     }
@@ -69,20 +68,20 @@ function compare(versions) {
   const a = el("select", { id: "compare-a" }, ...options());
   const b = el("select", { id: "compare-b" }, ...options());
   a.selectedIndex = 1;
-  const found = el("div", { id: "compared", role: "status" });
+  const comparison = el("div", { id: "compared", role: "status" });
   const ask = async (/** @type {Event} */ e) => {
     e.preventDefault();
     try {
-      const told = await get("/v1/models/compare", { a: a.value, b: b.value });
-      fill(found, differences(told.differences, told.a, told.b));
+      const compared = await get("/v1/models/compare", { a: a.value, b: b.value });
+      fill(comparison, differences(compared.differences, compared.a, compared.b));
     } catch (wrong) {
-      fill(found, notice(wrong));
+      fill(comparison, notice(wrong));
     }
   };
   return el(
     "form", { class: "compare", "aria-labelledby": "compare-title", onsubmit: ask },
     el("h3", { id: "compare-title" }, "Compare two"),
-    el("div", { class: "fields" }, field("From version", a), field("To version", b), el("button", {}, "Compare")), found,
+    el("div", { class: "fields" }, field("From version", a), field("To version", b), el("button", {}, "Compare")), comparison,
   );
 }
 
@@ -95,9 +94,9 @@ function differences(all, a, b) {
   if (!all.length) return el("p", {}, "Neither has a model.");
   const rows = all.map((d) => [
     KINDS[d.kind] ?? d.kind, value(d.before), value(d.after), gain(d.gain),
-    d.comparable ? "Yes" : d.gain === null ? "One of them was not measured" : "Not quite: not both were proven, by as many queries",
+    d.comparable ? "Yes" : d.gain === null ? "One of them was not measured" : "Roughly: not both are proven, by as many queries",
   ]);
-  return table(`Version ${a} and version ${b}`, ["Model", `Version ${a}`, `Version ${b}`, "#Gain", "Can they be compared"], rows);
+  return table(`Version ${a} and version ${b}`, ["Model", `Version ${a}`, `Version ${b}`, "#Gain", "Comparable"], rows);
 }
 
 /** @param {Model | null} m */

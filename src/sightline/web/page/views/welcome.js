@@ -1,24 +1,24 @@
-// Before anything was searched for: what there is, and what to do next.
+// The page before the first search: the state of the collection, and what to do next.
 
 import { get, Problem } from "../api.js";
 import { el, fill, some } from "../dom.js";
 import { notice } from "./problem.js";
 
 /**
- * Say how the collection stands.
+ * Show the state of the collection.
  *
  * @param {Element} host
  * @param {HTMLInputElement} input
- * @param {() => boolean} still whether nothing else was asked for meanwhile
+ * @param {() => boolean} still whether no other search has begun meanwhile
  */
 export async function welcome(host, input, still) {
   try {
-    const told = await get("/v1/report");
-    const { words } = told.pictures ? await get("/v1/words", { limit: 12 }) : { words: [] };
+    const report = await get("/v1/report");
+    const { words } = report.pictures ? await get("/v1/words", { k: 12 }) : { words: [] };
     if (!still()) return;
-    if (!told.pictures) return fill(host, nothing());
-    fill(host, standing(told, words));
-    // Nobody's hands are led away from where they are.
+    if (!report.pictures) return fill(host, nothing());
+    fill(host, summary(report, words));
+    // The focus moves only if it is nowhere yet.
     if (document.activeElement === document.body) input.focus();
   } catch (e) {
     if (!still()) return;
@@ -33,29 +33,29 @@ function nothing() {
     el(
       "ol", {},
       el("li", {}, "Put pictures into the folder that is served. Words are read from their metadata, or from a text file beside each."),
-      el("li", {}, el("a", { href: "#/learn" }, "Index the folder"), ". Nothing is ever written inside it."),
+      el("li", {}, el("a", { href: "#/train" }, "Index the folder"), ". Nothing is ever written inside it."),
       el("li", {}, "Train on the words, and search."),
     ),
   );
 }
 
 /**
- * @param {any} told
+ * @param {any} report
  * @param {import("../types").Word[]} words
  */
-function standing(told, words) {
-  const next = told.learnt
+function summary(report, words) {
+  const next = report.word_model
     ? null
-    : told.with_words
-      ? el("p", {}, "No model is trained yet: only words that pictures have are found. ", el("a", { href: "#/learn" }, "Train one"), ".")
-      : el("p", {}, "No picture carries a word yet. Search by a picture, say what fits, and make a word of it.");
+    : report.with_words
+      ? el("p", {}, "No model is trained yet: searches find only pictures that have the words. ", el("a", { href: "#/train" }, "Train one"), ".")
+      : el("p", {}, "No picture has a word yet. Search by a picture, judge which hits fit, and save them as a word.");
   const picks = words.map((w) => el("a", { class: "chip", href: `#/search?q=${encodeURIComponent(/\s/.test(w.word) ? `"${w.word}"` : w.word)}` }, w.word));
   return el(
     "div", { class: "notice" },
-    el("p", {}, `${some(told.pictures, "picture")}, ${told.with_words.toLocaleString("en")} of them with words; ${some(told.words, "word")}.`),
-    told.learnt ? el("p", { class: "faint" }, `Model: ${told.learnt}`) : null,
+    el("p", {}, `${some(report.pictures, "picture")}, ${report.with_words.toLocaleString("en")} of them with words; ${some(report.words, "word")}.`),
+    report.word_model ? el("details", {}, el("summary", {}, "A model is trained"), el("p", { class: "faint" }, report.word_model)) : null,
     next,
     picks.length ? el("p", { class: "picks" }, ...picks) : null,
-    told.skipped ? el("p", {}, el("a", { href: "#/learn" }, `${some(told.skipped, "file was", "files were")} skipped`)) : null,
+    report.skipped ? el("p", {}, el("a", { href: "#/train" }, `${some(report.skipped, "file was", "files were")} skipped`)) : null,
   );
 }

@@ -1,5 +1,4 @@
-// Why a picture was found: what each word did, which parts of it speak for the word, and where the
-// word lies.
+// Why a picture is a hit: the contribution of each word, heat maps, and the regions of the words.
 
 import { post } from "../api.js";
 import { el, fill } from "../dom.js";
@@ -12,7 +11,7 @@ import { shares } from "./shares.js";
 /** @typedef {import("../types").Box} Box */
 /** @typedef {import("../types").Mask} Mask */
 /** @typedef {{ word: string, carried: boolean, weight: number, contribution: number, seen: number | null, learned: boolean, parts?: number[][] }} WordShare */
-/** @typedef {{ word: string, likely: number, carried: boolean, box: Box, mask: Mask }} WordPlace */
+/** @typedef {{ word: string, likely: number, carried: boolean, box: Box, mask: Mask }} WordRegion */
 /** @typedef {(pen: HTMLCanvasElement) => void} Drawing */
 
 const FINE = 8;
@@ -25,11 +24,11 @@ const FINE = 8;
  */
 export function whySection(hit, query, canvas, image) {
   const shown = new Overlay(canvas, image);
-  const told = el("div", { class: "faint", role: "status" }, "Looking at its parts…");
-  const places = el("div", {});
-  void fillIn(told, () => explained(hit, query, shown));
-  void fillIn(places, () => placed(hit, query, shown));
-  return el("section", { class: "why" }, el("h3", {}, `Why, for “${query}”`), told, places);
+  const explanation = el("div", { class: "faint", role: "status" }, "Computing heat maps…");
+  const regions = el("div", {});
+  void fillIn(explanation, () => explained(hit, query, shown));
+  void fillIn(regions, () => localized(hit, query, shown));
+  return el("section", { class: "why" }, el("h3", {}, `Why, for “${query}”`), explanation, regions);
 }
 
 /**
@@ -46,7 +45,7 @@ async function fillIn(at, ask) {
   }
 }
 
-/** What is drawn over the picture: one thing at a time. */
+/** A drawing over the picture, one at a time. */
 class Overlay {
   /**
    * @param {HTMLCanvasElement} canvas
@@ -60,14 +59,14 @@ class Overlay {
   }
 
   /**
-   * A button that shows something over the picture, and takes it away again.
+   * A button that shows or hides a drawing.
    *
    * @param {string} text
    * @param {Drawing} draw
    */
   button(text, draw) {
-    const made = el("button", { type: "button", "aria-pressed": "false", onclick: () => this._toggle(made, draw) }, text);
-    return made;
+    const button = el("button", { type: "button", "aria-pressed": "false", onclick: () => this._toggle(button, draw) }, text);
+    return button;
   }
 
   /**
@@ -95,8 +94,8 @@ class Overlay {
  * @param {Overlay} shown
  */
 async function explained(hit, query, shown) {
-  const told = await post("/v1/why", { query, pictures: [hit.id], blocks: FINE });
-  const why = told.hits[0]?.why;
+  const response = await post("/v1/why", { query, pictures: [hit.id], blocks: FINE });
+  const why = response.hits[0]?.why;
   if (!why) return el("p", {}, "The words do not rank this picture.");
   const lines = why.words.map((/** @type {WordShare} */ w) => {
     const parts = w.parts;
@@ -104,18 +103,18 @@ async function explained(hit, query, shown) {
       "tr", {}, el("th", { scope: "row" }, w.word),
       el("td", { class: "number" }, w.contribution.toFixed(2)),
       el("td", { class: "number" }, w.seen === null ? "" : `${Math.round(100 * w.seen)} %`),
-      el("td", {}, [w.carried ? "has it" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
+      el("td", {}, [w.carried ? "has the tag" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });
-  const head = ["Word", "Contributes", "Seen", "", ""].map((t) => el("th", { scope: "col" }, t));
+  const head = ["Word", "Contribution", "Predicted", "", ""].map((t) => el("th", { scope: "col" }, t));
   const all = why.parts && why.words.length > 1 ? shown.button("Heat map of all words", (c) => drawHeat(c, why.parts, why)) : null;
   return el(
     "div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))), all,
     why.features?.length ? shares(why.features.map(named)) : null,
     why.problem ? el("p", { class: "faint" }, why.problem) : null,
-    why.held?.length ? el("p", { class: "faint" }, `Without what ${why.held.join(", ")} sees.`) : null,
-    el("p", { class: "faint" }, `${modelOf(told)}Version ${told.version}. Orange speaks for the word, blue against it.`),
+    why.held?.length ? el("p", { class: "faint" }, `Heat maps leave out ${why.held.join(", ")}, which cannot be recomputed here.`) : null,
+    el("p", { class: "faint" }, `${modelOf(response)}Version ${response.version}. In heat maps, orange raises the score and blue lowers it.`),
   );
 }
 
@@ -124,9 +123,9 @@ function named(f) {
   return { descriptor: f.feature, value: f.contribution };
 }
 
-/** @param {{ model: string | null, recipe: string | null }} told */
-function modelOf(told) {
-  return told.model ? `Model ${told.model} (${told.recipe ?? "unknown"}). ` : "";
+/** @param {{ model: string | null, recipe: string | null }} response */
+function modelOf(response) {
+  return response.model ? `Model ${response.model} (${response.recipe ?? "unknown"}). ` : "";
 }
 
 /**
@@ -134,16 +133,16 @@ function modelOf(told) {
  * @param {string} query
  * @param {Overlay} shown
  */
-async function placed(hit, query, shown) {
-  const told = await post("/v1/where", { query, pictures: [hit.id] });
-  const found = told.hits[0];
-  if (!found) return el("p", {}, "");
-  const buttons = found.words.map((/** @type {WordPlace} */ w) =>
-    shown.button(`Where “${w.word}” lies (${Math.round(100 * w.likely)} %)`, (c) => {
+async function localized(hit, query, shown) {
+  const response = await post("/v1/where", { query, pictures: [hit.id] });
+  const located = response.hits[0];
+  if (!located) return el("p", {}, "");
+  const buttons = located.words.map((/** @type {WordRegion} */ w) =>
+    shown.button(`Region of “${w.word}” (${Math.round(100 * w.likely)} %)`, (c) => {
       drawMask(c, w.mask, "#ffb000");
       drawBox(c, w.box, "#ffb000");
     }),
   );
-  const scene = found.scene === null ? null : el("p", {}, el("a", { href: `#/scenes?scene=${found.scene}` }, `Scene ${found.scene + 1}`));
-  return el("div", {}, el("p", { class: "picks" }, ...buttons), scene, found.problem ? el("p", { class: "faint" }, found.problem) : null);
+  const scene = located.scene === null ? null : el("p", {}, el("a", { href: `#/scenes?scene=${located.scene}` }, `Scene ${located.scene + 1}`));
+  return el("div", {}, el("p", { class: "picks" }, ...buttons), scene, located.problem ? el("p", { class: "faint" }, located.problem) : null);
 }

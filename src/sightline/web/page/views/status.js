@@ -6,20 +6,20 @@ import { count, el, fill, some } from "../dom.js";
 import { notice } from "./problem.js";
 import { proof } from "./proof.js";
 
-/** @typedef {import("../reports").Standing} Standing */
+/** @typedef {import("../reports").Report} Report */
 
 const SHOWN = 200;
 
-export class StandingPart {
+export class StatusPart {
   constructor() {
-    this._body = el("div", { id: "standing" }, "…");
-    this.box = el("section", { "aria-labelledby": "standing-title" }, el("h2", { id: "standing-title" }, "How it stands"), this._body);
+    this._body = el("div", { id: "status" }, "…");
+    this.box = el("section", { "aria-labelledby": "status-title" }, el("h2", { id: "status-title" }, "Status"), this._body);
   }
 
   async load() {
     try {
-      const told = /** @type {Standing} */ (await get("/v1/report"));
-      fill(this._body, ...summary(told), told.skipped ? this._skipped(told.skipped) : null);
+      const report = /** @type {Report} */ (await get("/v1/report"));
+      fill(this._body, ...summary(report), report.skipped ? this._skipped(report.skipped) : null);
     } catch (e) {
       if (!(e instanceof Problem) || e.code !== "nothing-indexed") return fill(this._body, notice(e));
       fill(this._body, el("div", { class: "notice" }, el("p", {}, "No picture is indexed yet. Begin with “Index” below: nothing is written inside your folder.")));
@@ -27,7 +27,7 @@ export class StandingPart {
   }
 
   /**
-   * Skipped files, fetched when somebody asks.
+   * The skipped files, fetched when the list is opened.
    *
    * @param {number} n
    */
@@ -40,9 +40,9 @@ export class StandingPart {
     let cursor;
     const load = async () => {
       try {
-        const told = await get("/v1/skipped", { limit: SHOWN, cursor });
-        rows.push(...told.skipped);
-        cursor = told.next ?? undefined;
+        const page = await get("/v1/skipped", { k: SHOWN, cursor });
+        rows.push(...page.skipped);
+        cursor = page.next ?? undefined;
         more.hidden = !cursor;
         fill(list, table("Skipped files", ["File", "Kind", "Why"], rows.map((f) => [f.name, f.kind, f.reason])));
       } catch (e) {
@@ -57,7 +57,7 @@ export class StandingPart {
   }
 }
 
-/** @param {Standing} s */
+/** @param {Report} s */
 function summary(s) {
   const facts = [
     ["Pictures", count(s.pictures)], ["with words", count(s.with_words)], ["Words", count(s.words)],
@@ -65,9 +65,15 @@ function summary(s) {
   ];
   return [
     el("dl", { class: "facts" }, ...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    el("p", {}, s.learnt ? `Model: ${s.learnt}. ` : s.with_words ? "No model is trained yet: only words that pictures have are found. " : "No picture has a word yet, so there is nothing to train on. ",
-      s.learnt && !s.up_to_date ? el("strong", { class: "warning" }, "There are new words since: train again.") : s.learnt ? "It is trained on all words." : null),
-    s.likeness ? el("p", {}, `Similarity: ${s.likeness}`) : null,
-    ...s.models.map((m) => el("p", { class: "faint" }, proof(m))),
+    el("p", {}, s.word_model ? "A model is trained. " : s.with_words ? "No model is trained yet: searches find only pictures that have the words. " : "No picture has a word yet, so there is nothing to train on. ",
+      s.word_model && !s.up_to_date ? el("strong", { class: "warning" }, "There are newer words: train again.") : s.word_model ? "It has learned from all words." : null),
+    s.models.length ? models(s) : null,
   ];
+}
+
+/** @param {Report} s */
+function models(s) {
+  const names = [s.word_model ? `Words: ${s.word_model}` : "", s.similarity_model ? `Similarity: ${s.similarity_model}` : ""];
+  const lines = [...names.filter(Boolean), ...s.models.map(proof)];
+  return el("details", {}, el("summary", {}, "Models, measured on held-out pictures"), ...lines.map((text) => el("p", { class: "faint" }, text)));
 }

@@ -1,27 +1,27 @@
-// Train and measure: how the collection stands, jobs, what they found, and versions.
+// Train and evaluate: the state of the collection, jobs with their reports, and versions.
 
 import { el } from "../dom.js";
 import { JobForms } from "./jobforms.js";
 import { JobList } from "./jobs.js";
-import { StandingPart } from "./standing.js";
+import { StatusPart } from "./status.js";
 import { VersionsPart } from "./versions.js";
 
 /** @type {import("../types").View} */
 export function view(host, at) {
-  const standing = new StandingPart();
-  const versions = new VersionsPart(() => void standing.load());
+  const status = new StatusPart();
+  const versions = new VersionsPart(() => void status.load());
   const jobs = new JobList((job) => {
     // An evaluation changes nothing.
     if (job.verb === "evaluate") return;
-    void standing.load();
+    void status.load();
     void versions.load();
   });
   const forms = new JobForms((id) => void jobs.load(id));
-  host.append(el("h1", {}, "Learn"), standing.box, forms.box, jobs.box, versions.box);
-  void standing.load();
+  host.append(el("h1", {}, "Train"), status.box, forms.box, jobs.box, versions.box);
+  void status.load();
   void jobs.load(at.get("job") ?? "");
   void versions.load();
   return () => jobs.end();
 }
 
-export const title = "Learn";
+export const title = "Train";
