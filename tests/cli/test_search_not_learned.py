@@ -77,3 +77,14 @@ def test_judge_names_them(shell: Shell) -> None:
     assert "not learned: bathes (on 1 picture)" in ran.err
     said = json.loads(ran.out.splitlines()[0])
     assert said["not_learned"] == [{"word": "bathes", "pictures": 1}] and said["predicted"]
+
+
+def test_what_decided_on_words_with_a_sign_is_printed(shell: Shell) -> None:
+    ran = shell("search", "warm -red -bathes", "-t", "3")
+    assert ran.code == 0 and ran.err.splitlines() == [
+        "-red by tags where there are tags, else by prediction (tag on 15 pictures)",
+        "-bathes by tags (tag on 1 picture)",
+    ]
+    constraints = json.loads(shell("search", "+red", "--json").out)["constraints"]
+    assert constraints == [{"word": "red", "required": True, "tagged": 15, "predicted": True}]
+    assert shell("search", "warm", "-t", "3").err == ""

@@ -264,3 +264,12 @@ def test_words_that_were_not_learned_are_named_above_the_hits(visitor: Visitor) 
     expect(line).to_have_count(0)
     visitor.search("xyzzy")
     expect(line).to_contain_text("Nothing is predicted")
+
+
+def test_what_decided_on_words_with_a_sign_stands_above_the_hits(visitor: Visitor) -> None:
+    visitor.go()
+    visitor.search("warm -red")
+    line = visitor.page.locator(".told .constraints")
+    expect(line).to_have_text("−red by tags, and by prediction on pictures without tags")
+    visitor.search("warm")
+    expect(line).to_have_count(0)

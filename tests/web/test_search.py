@@ -367,3 +367,12 @@ def test_an_uploaded_picture_takes_names_of_earlier_releases(served: Served) -> 
         for more in ("negative=2&negative=4&k=3", "unlike=2&unlike=4&limit=3", "unlike=2&k=3")
     ]
     assert answers[0] == answers[1] and len(answers[2]["hits"]) == 3
+
+
+def test_the_answer_says_what_decided_on_words_with_a_sign(served: Served) -> None:
+    found = served.post("/v1/search", {"query": "warm -red -xyzzy", "k": 3}).json
+    red, unknown = found["constraints"]
+    assert (red["word"], red["required"], red["predicted"]) == ("red", False, True)
+    assert unknown == {"word": "xyzzy", "required": False, "tagged": 0, "predicted": False}
+    assert served.client.search("warm -red").constraints == (red,)
+    assert served.post("/v1/search", {"query": "warm", "k": 3}).json["constraints"] == []

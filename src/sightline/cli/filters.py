@@ -105,6 +105,12 @@ def not_learned_json(results: Results) -> list[dict[str, object]]:
     return [{"word": w.word, "pictures": w.pictures} for w in results.not_learned]
 
 
+def say_constraints(results: Results) -> None:
+    """Report what decided on words with a plus or a minus."""
+    for constraint in results.constraints:
+        click.echo(str(constraint), err=True)
+
+
 def say_missing(results: Results) -> None:
     """Report hits whose files are missing, and why another engine answered."""
     if results.served:

@@ -29,6 +29,7 @@ from sightline.cli.filters import (
     hit_json,
     not_learned_json,
     print_hit,
+    say_constraints,
     say_missing,
     say_not_learned,
 )
@@ -263,6 +264,7 @@ def _explain(c: Collection, results: Results) -> None:
         near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
     say_not_learned(results)
+    say_constraints(results)
     say_missing(results)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:
@@ -285,6 +287,7 @@ def _as_json(
         "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
         "not_learned": not_learned_json(results),
         "predicted": results.predicted,
+        "constraints": [c.to_dict() for c in results.constraints],
         "served": results.served,
     }
 

@@ -9,8 +9,8 @@ words are named in the answer, with how many pictures carry them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,46 @@ class NotLearned:
         return f"{self.word} (on {many} picture{'s' * (self.pictures > 1)})"
 
 
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A word with a plus or a minus, and what decides on it.
+
+    Tags decide on every picture that has any. On pictures without tags a learned word is predicted:
+    a required one must reach its own cut-off, and the probability of the hit is multiplied by one
+    minus the probability of an excluded word.
+
+    Attributes
+    ----------
+    word : str
+        The word without its sign.
+    required : bool
+        True for a plus, false for a minus.
+    tagged : int
+        How many pictures carry it as a tag.
+    predicted : bool
+        Whether it is predicted on pictures without tags.
+    """
+
+    word: str
+    required: bool
+    tagged: int
+    predicted: bool
+
+    @property
+    def term(self) -> int:
+        """The id of the word."""
+        return term_id(self.word)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint as plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        many = f"{self.tagged:,} picture{'s' * (self.tagged != 1)}"
+        how = "by tags" + " where there are tags, else by prediction" * self.predicted
+        return f"{'+' if self.required else '-'}{self.word} {how} (tag on {many})"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedQuery:
     """The wanted words of a query, by what is known of them.
@@ -66,6 +106,8 @@ class ResolvedQuery:
     predicted : bool or None
         Whether there is a predicted part: false if no word of `terms` was learned, None if no model
         was asked.
+    constraints : tuple of Constraint
+        Words that hits must or must not show.
     """
 
     terms: Ints
@@ -77,6 +119,7 @@ class ResolvedQuery:
     learned_weights: tuple[float, ...]
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None
+    constraints: tuple[Constraint, ...] = ()
 
     @classmethod
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
@@ -99,7 +142,21 @@ class ResolvedQuery:
             tuple(t.weight for t, k in zip(wanted, known, strict=True) if k),
             () if model is None else count_not_learned(snapshot, missing),
             None if model is None else bool(known.any()),
+            _constraints(snapshot, query, model if known.any() else None),
         )
+
+
+def _constraints(
+    snapshot: Snapshot, query: Query, model: WordModel | None
+) -> tuple[Constraint, ...]:
+    words = [(t.text, True) for t in query.wanted if t.required]
+    words += [(text, False) for text in query.unwanted]
+    terms = np.array([term_id(text) for text, _ in words], np.int64)
+    learned = model.knows(terms) if model is not None else np.zeros(len(terms), bool)
+    return tuple(
+        Constraint(text, required, len(snapshot.carrying([term], every=True)), bool(known))
+        for (text, required), term, known in zip(words, terms.tolist(), learned, strict=True)
+    )
 
 
 def _model(reader: Reader) -> WordModel | None:

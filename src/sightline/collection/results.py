@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.query import NotLearned
+from sightline.collection.query import Constraint, NotLearned
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
 
@@ -76,6 +76,8 @@ class Results:
     predicted : bool or None
         Whether there is a predicted part; false if the model has learned none of the words that
         pictures carry, None where no model was asked.
+    constraints : tuple of Constraint
+        Words with a plus or a minus, and whether tags alone or predictions too decided on them.
     served : str
         Why another engine answered than was asked to; mostly it is empty.
     home : StoreFolder or None
@@ -90,6 +92,7 @@ class Results:
     served: str = field(default="", kw_only=True)
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
+    constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
     home: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Hit]:

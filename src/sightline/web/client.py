@@ -64,7 +64,8 @@ class ClientHits:
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
     If they were counted, `total` is the length of the list and `within` the number of hits above
-    the cut-off. `not_learned` lists words that the model has not learned, with picture counts.
+    the cut-off. `not_learned` lists words that the model has not learned, with picture counts,
+    `constraints` what decided on each word with a plus or a minus, as the service says it.
     """
 
     version: int
@@ -74,6 +75,7 @@ class ClientHits:
     total: int | None = None
     within: int | None = None
     not_learned: tuple[tuple[str, int], ...] = ()
+    constraints: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +377,9 @@ def _hits(answer: Mapping[str, Any]) -> ClientHits:
     found = tuple(_made(ClientHit, h) for h in answer["hits"])
     more = answer.get("total"), answer.get("within")
     words = _not_learned(answer)
-    return ClientHits(answer["version"], found, answer["next"], tuple(answer["said"]), *more, words)
+    signs = tuple(answer.get("constraints", ()))
+    said = tuple(answer["said"])
+    return ClientHits(answer["version"], found, answer["next"], said, *more, words, signs)
 
 
 def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -202,6 +202,19 @@ class NotLearnedResponse(BaseModel):
     pictures: int
 
 
+class ConstraintResponse(BaseModel):
+    """A word with a plus (`required`) or a minus, and what decided on it.
+
+    `tagged` pictures have it as a tag. If it is `predicted`, the model decides on pictures without
+    tags.
+    """
+
+    word: str
+    required: bool
+    tagged: int
+    predicted: bool
+
+
 class HitsResponse(BaseModel):
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
@@ -211,7 +224,7 @@ class HitsResponse(BaseModel):
 
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
-    was used.
+    was used. `constraints` says of each word with a sign whether tags alone decided.
     """
 
     version: int
@@ -222,6 +235,7 @@ class HitsResponse(BaseModel):
     unknown: tuple[Unknown, ...] = ()
     not_learned: tuple[NotLearnedResponse, ...] = ()
     predicted: bool | None = None
+    constraints: tuple[ConstraintResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
 
@@ -257,6 +271,7 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
         not_learned=not_learned(results.not_learned), predicted=results.predicted,
+        constraints=tuple(ConstraintResponse(**c.to_dict()) for c in results.constraints),
         missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
     )  # fmt: skip
 

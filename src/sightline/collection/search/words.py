@@ -16,21 +16,21 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Ints
+from sightline._typing import Floats, Ints
 from sightline.collection.filters import allowed_ids
-from sightline.collection.query import NotLearned, ResolvedQuery
+from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
 from sightline.store.folder import Reader
 from sightline.words.grammar import PictureTerm, Query, parse
-from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector
 from sightline.words.vocabulary import near
 
@@ -160,7 +160,7 @@ class _Search:
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
-            home=self.reader.home,
+            constraints=asked.constraints, home=self.reader.home,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -184,23 +184,33 @@ class _Search:
         return self._answer(hits, missing, part)
 
     def _allowed(self) -> Ints | None:
-        """Return the ids that filters, required and excluded words leave; None without any."""
+        """Return the ids that filters, required and excluded words leave; None without any.
+
+        Pictures without tags are left where a required word can be predicted.
+        """
         left = allowed_ids(self.reader, self.where, self.options.untagged)
         parts = [] if left is None else [left]
         if self.options.among is not None:
             parts.append(np.unique(np.array(self.options.among, np.int64)))
-        if self.asked.required:
-            parts.append(self.snapshot.carrying(self.asked.required, every=True))
-        if self.query.unwanted:
-            unwanted = [term_id(t) for t in self.query.unwanted]
-            bad = self.snapshot.carrying(unwanted, every=False)
-            parts.append(_without(self.snapshot.ids(), bad))
+        for c in self.asked.constraints:
+            carriers = self.snapshot.carrying([c.term], every=True)
+            if not c.required:
+                parts.append(_without(self.snapshot.ids(), carriers))
+            elif c.predicted:
+                parts.append(np.union1d(carriers, self.untagged))
+            else:
+                parts.append(carriers)
         if not parts:
             return None
         out = parts[0]
         for p in parts[1:]:
             out = _both(out, p)
         return out
+
+    @cached_property
+    def untagged(self) -> Ints:
+        """Pictures without any tag, where words with a sign are predicted."""
+        return self.snapshot.without_words()
 
     def _hits(self, k: int, allowed: Ints | None) -> tuple[int, list[Hit], int]:
         """Return the number of ranked pictures, the hits, and the number of missing files."""
@@ -247,17 +257,54 @@ class _Search:
         if allowed is not None and not len(allowed):
             return _NOTHING
         query = model.query(self.asked.learned, self.asked.learned_weights)
-        top = self.snapshot.top(query, k, allowed, model.more, without)
+        top = self._by_probability(model, query, k, allowed, without)
         if not len(top.ids):
             return _NOTHING
-        least = self._least(model, query)
-        likely = model.combination.probability(top.scores, query.weights).astype(np.float32)
-        fits = top.scores >= least
+        least = model.combination.probability(self._least(model, query), query.weights)
+        fits = top.scores >= least.astype(np.float32)
         self.above = int(fits.sum())
-        keep = fits if self.options.cut else np.ones(len(likely), bool)
-        likely = likely[keep]
+        likely = top.scores[fits] if self.options.cut else top.scores
         self.least = float(likely[-1]) if len(likely) else 1.0
-        return Top(top.ids[keep], likely)
+        return Top(top.ids[: len(likely)], likely)
+
+    def _by_probability(
+        self, model: WordModel, query: WordQuery, k: int, allowed: Ints | None, without: Ints
+    ) -> Top:
+        """Return the k most probable pictures, after words with a sign.
+
+        A sign only lowers the probability of a picture. So once k pictures stay above all that were
+        not read, no other picture can be among them.
+        """
+        signed = [c for c in self.asked.constraints if c.predicted]
+        depth = k
+        while True:
+            top = self.snapshot.top(query, depth, allowed, model.more, without)
+            before = model.combination.probability(top.scores, query.weights).astype(np.float32)
+            likely = before * self._factors(model, signed, top.ids) if signed else before
+            order = np.lexsort((top.ids, -likely)) if signed else np.arange(len(likely))
+            order = order[likely[order] > 0][:k] if signed else order
+            complete = not signed or len(top.ids) < depth
+            if complete or (len(order) == k and likely[order[-1]] > before[-1]):
+                return Top(top.ids[order], likely[order])
+            depth *= _DEEPER
+
+    def _factors(self, model: WordModel, signed: Sequence[Constraint], ids: Ints) -> Floats:
+        """Return what words with a sign multiply the probability of each picture with."""
+        out = np.ones(len(ids), np.float32)
+        at = np.flatnonzero(np.isin(ids, self.untagged, assume_unique=True))
+        candidates = np.sort(ids[at])
+        for c in signed if len(at) else ():
+            query = model.query(np.array([c.term], np.int64), [1.0])
+            top = self.snapshot.top(query, len(candidates), candidates, model.more)
+            likely = model.combination.probability(top.scores, query.weights)
+            if c.required:
+                factor = (top.scores >= self._least(model, query)).astype(np.float64)
+            else:
+                factor = 1.0 - likely
+            by_id = np.empty(len(candidates))
+            by_id[np.searchsorted(candidates, top.ids)] = factor
+            out[at] *= by_id[np.searchsorted(candidates, ids[at])].astype(np.float32)
+        return out
 
     def _least(self, model: WordModel, query: WordQuery) -> float:
         """Return the lowest score to show.
@@ -321,4 +368,6 @@ def _between(
     return out
 
 
+# Where a sign moves pictures down, so many times as many are read.
+_DEEPER = 4
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))

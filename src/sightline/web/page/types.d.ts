@@ -21,6 +21,13 @@ export interface NotLearned {
   pictures: number;
 }
 
+export interface Constraint {
+  word: string;
+  required: boolean;
+  tagged: number;
+  predicted: boolean;
+}
+
 export interface Hits {
   version: number;
   hits: Hit[];
@@ -30,6 +37,7 @@ export interface Hits {
   unknown: Unknown[];
   not_learned: NotLearned[];
   predicted: boolean | null;
+  constraints?: Constraint[];
   missing: number;
   said: string[];
 }

@@ -186,7 +186,7 @@ class Search {
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
     const legend = el("span", { class: "faint" }, " · ● exact: has the words · ", el("span", { class: "predicted" }, "◇ predicted"));
-    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first));
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first));
   }
 
   /**
@@ -199,6 +199,21 @@ class Search {
     const words = first.not_learned.map((w) => `${w.word} (on ${w.pictures ? some(w.pictures, "picture") : "no picture"})`);
     const nothing = first.predicted === false ? ". Nothing is predicted: the model has learned none of the words." : "";
     return el("p", { class: "warning not-learned" }, `not learned: ${words.join(", ")}${nothing}`);
+  }
+
+  /**
+   * Say of each word with a plus or a minus what decided on it.
+   *
+   * @param {Hits} first
+   */
+  _constraints(first) {
+    const signed = first.constraints ?? [];
+    if (!signed.length) return null;
+    const lines = signed.map((c) => {
+      const sign = `${c.required ? "+" : "−"}${c.word}`;
+      return c.predicted ? `${sign} by tags, and by prediction on pictures without tags` : `${sign} by tags alone`;
+    });
+    return el("p", { class: "faint constraints" }, lines.join(" · "));
   }
 
   /** @param {import("../types").Unknown} u */
