@@ -38,7 +38,7 @@ PLACES = {
     "welcome": ("#/search", ".notice .chip"),
     "found": ("#/search?q=cow%20mooo", ".tile img"),
     "like": ("#/search?like=1&like=2", ".tile img"),
-    "nothing": ("#/search?q=%2Bsky%20%2Bdusk", ".notice"),
+    "nothing": ("#/search?q=%2Bsky%20%2Bxyzzy", ".notice"),
     "review": ("#/review", "#review-question"),
     "sessions": ("#/sessions", "#sessions li"),
     "scenes": ("#/scenes", ".strip img"),

@@ -107,7 +107,7 @@ async function explained(hit, query, shown) {
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });
-  const head = ["Word", "Contribution", "Predicted", "", ""].map((t) => el("th", { scope: "col" }, t));
+  const head = ["Word", "Contribution", "Predicted", "Tag", "Heat map"].map((t) => el("th", { scope: "col" }, t));
   const all = why.parts && why.words.length > 1 ? shown.button("Heat map of all words", (c) => drawHeat(c, why.parts, why)) : null;
   return el(
     "div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))), all,
