@@ -29,7 +29,7 @@ from sightline.rankers.posteriors import softmax, softmax_regression
 from sightline.solvers.structural import TrainingRound
 from sightline.vectors import standardize
 
-# A concept needs so many pictures, and each word has one pseudo-count.
+# The least number of pictures of a concept; each word has one pseudo-count.
 _LEAST_PICTURES = 3
 _CHANCE = 1.0
 

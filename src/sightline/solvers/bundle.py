@@ -26,7 +26,7 @@ from sightline.errors import DataError, ParameterError
 
 Risk = Callable[[Doubles], tuple[float, Doubles]]
 
-# Planes that were inactive for so many iterations are dropped.
+# Iterations after which an inactive plane is dropped.
 IDLE = 30
 _TINY = 1e-12
 

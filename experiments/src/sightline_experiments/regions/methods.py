@@ -238,11 +238,11 @@ class Learner:
 def inputs(data: HalfData, of: Ints) -> tuple[list[Doubles], Doubles, list[Doubles]]:
     """Return the input of the latent model: regions, whole rows and regions' areas."""
     X, whole, _ = data.of(of)
-    return X, whole if data.words is None else data.likeness[of], [data.areas[p] for p in of]
+    return X, whole if data.words is None else data.similarity[of], [data.areas[p] for p in of]
 
 
 def _rows(data: HalfData, settings: Settings) -> Doubles:
-    named = {"shares": data.shares, CHI2: data.likeness}
+    named = {"shares": data.shares, CHI2: data.similarity}
     return named.get(str(settings.get("rows")), data.whole)
 
 

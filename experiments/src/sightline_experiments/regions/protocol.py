@@ -105,7 +105,7 @@ class HalfData:
     words : of regions, where they are codewords.
     areas : of each picture's regions, as fractions of the picture.
     shares : means of pictures' regions, plain and by area.
-    likeness : of codewords, the kernel of each picture's shares with those of training pictures.
+    similarity : of codewords, the kernel of each picture's shares with those of training pictures.
     """
 
     half: Half
@@ -116,7 +116,7 @@ class HalfData:
     words: Codewords | None = None
     areas: Sequence[Doubles] = ()
     shares: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
-    likeness: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
+    similarity: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
 
     def of(self, pictures: Ints) -> tuple[list[Doubles], Doubles, NDArray[np.bool_]]:
         """Return regions, whole rows and tags of some pictures."""
@@ -144,8 +144,8 @@ class RegionInputs:
             rows, words = self._words(cuts, half)
             whole = np.array([r.sum(axis=0) for r in rows])
             areas, shares = _by_area(rows, labels)
-            likeness = KernelRows.fit(shares[half.development])(shares)
-            return HalfData(half, rows, whole, tags, labels, words, areas, shares, likeness)
+            similarity = KernelRows.fit(shares[half.development])(shares)
+            return HalfData(half, rows, whole, tags, labels, words, areas, shares, similarity)
         rows, whole = _reduced(cuts, half.development, self.reduced)
         return HalfData(half, rows, whole, tags, labels, None, *_by_area(rows, labels))
 

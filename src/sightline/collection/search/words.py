@@ -368,6 +368,6 @@ def _between(
     return out
 
 
-# Where a sign moves pictures down, so many times as many are read.
+# The factor by which the depth of reading grows where a sign moves pictures down.
 _DEEPER = 4
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))
