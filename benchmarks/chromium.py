@@ -29,10 +29,12 @@ def executable() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
-def launched(playwright: Playwright, executable: str, home: Path, seconds: float = 30.0) -> Browser:
+def launched(
+    playwright: Playwright, executable: str, store_folder: Path, seconds: float = 30.0
+) -> Browser:
     """Return a browser whose own files lie in a folder of ours."""
     arguments = [*_ARGUMENTS, *["--no-sandbox"] * (os.geteuid() == 0)]
-    environment: dict[str, str | float | bool] = {**os.environ, "HOME": str(home)}
+    environment: dict[str, str | float | bool] = {**os.environ, "HOME": str(store_folder)}
     return playwright.chromium.launch(
         executable_path=executable, args=arguments, env=environment, timeout=1000 * seconds
     )

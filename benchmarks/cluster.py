@@ -58,9 +58,9 @@ def measure(bench: Bench) -> list[Row]:
                 if side == 1:
                     joins.append(time.perf_counter() - begun)
                 _indexed(bench, few, compute)
-                home, seconds = _indexed(bench, photos, compute)
+                store_folder, seconds = _indexed(bench, photos, compute)
                 index[side].append(seconds)
-                learn[side].append(_trained(home, None if side == 0 else compute))
+                learn[side].append(_trained(store_folder, None if side == 0 else compute))
     note = (
         f"{n} synthetic JPEGs of 256×192, features {', '.join(_FEATURES)}; load and cores as said"
     )
@@ -90,10 +90,10 @@ def _indexed(bench: Bench, photos: Path, compute: Compute) -> tuple[StoreFolder,
     seconds = time.perf_counter() - begun
     if report.skipped or report.problems or not report.indexed:
         raise BenchmarkError(f"{len(report.skipped)} of {report.seen} pictures were skipped.")
-    return collection.home, seconds
+    return collection.store_folder, seconds
 
 
-def _trained(home: StoreFolder, compute: Compute | None) -> float:
+def _trained(store_folder: StoreFolder, compute: Compute | None) -> float:
     begun = time.perf_counter()
-    train(home, TrainOptions(rankers=_RANKERS, force=True), 0.0, NoProgress(), compute)
+    train(store_folder, TrainOptions(rankers=_RANKERS, force=True), 0.0, NoProgress(), compute)
     return time.perf_counter() - begun

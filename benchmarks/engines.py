@@ -66,15 +66,15 @@ class Answers:
 def measure(bench: Bench) -> list[Row]:
     """Build all engines over one store, then ask them in turn."""
     rows, queries, what = _workload(bench)
-    (n, length), home = rows.shape, _store(bench.fresh("engines"), rows)
+    (n, length), store_folder = rows.shape, _store(bench.fresh("engines"), rows)
     what = f"{what}, {length} numbers each"
     del rows
     random = np.random.default_rng(3)
     wheres = [None, *(np.sort(random.choice(n, n // s, replace=False)) + 1 for s in (2, 100))]
-    with home.reader() as reader, _server(bench) as server:
+    with store_folder.reader() as reader, _server(bench) as server:
         flat = reader.snapshot
-        built, faiss, faiss_probes = _faiss(home, flat)
-        loaded, milvus, milvus_probes = _milvus(home, flat, server)
+        built, faiss, faiss_probes = _faiss(store_folder, flat)
+        loaded, milvus, milvus_probes = _milvus(store_folder, flat, server)
         sides = [_ask([flat, faiss, milvus], queries, w) for w in wheres]
         memory = server.memory()
     answers = [Answers([s[e].seconds[0] for s in sides], [s[e].ids[0] for s in sides])
@@ -83,7 +83,7 @@ def measure(bench: Bench) -> list[Row]:
     out = [
         alone(ROWS[0], "ms", _ms(base.seconds[0]), note=f"{held}; {_summary(base, 4 * n * length)}")
     ]
-    costs = [(built, _size(home.ivf), faiss_probes), (loaded, memory, milvus_probes)]
+    costs = [(built, _size(store_folder.ivf), faiss_probes), (loaded, memory, milvus_probes)]
     for i, (seconds, size, probes) in enumerate(costs, 1):
         names = ROWS[4 * i - 3 : 4 * i + 1]
         how = f"{probes.plain} ({probes.filtered} with a filter) of {probes.lists} lists"
@@ -150,18 +150,18 @@ def _ask(sides: Sequence[Snapshot], queries: Matrix, where: Int | None) -> list[
     return [Answers([s], [f]) for s, f in zip(seconds, ids, strict=True)]
 
 
-def _served(snapshot: Snapshot, home: StoreFolder, engine: Engine) -> Snapshot:
-    other = Snapshot(home.shards, home.versions.read(snapshot.version))
+def _served(snapshot: Snapshot, store_folder: StoreFolder, engine: Engine) -> Snapshot:
+    other = Snapshot(store_folder.shards, store_folder.versions.read(snapshot.version))
     other.engine = engine
     engine.begin()
     return other
 
 
-def _faiss(home: StoreFolder, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
+def _faiss(store_folder: StoreFolder, snapshot: Snapshot) -> tuple[float, Snapshot, Probes]:
     begun = time.perf_counter()
-    (built,) = faiss_files.build(home.ivf, snapshot.published, 1, NoProgress(), _BY)
+    (built,) = faiss_files.build(store_folder.ivf, snapshot.published, 1, NoProgress(), _BY)
     seconds = time.perf_counter() - begun
-    return seconds, _served(snapshot, home, FaissEngine(home.ivf)), built.probes
+    return seconds, _served(snapshot, store_folder, FaissEngine(store_folder.ivf)), built.probes
 
 
 def _server(bench: Bench) -> MilvusProcess:
@@ -172,14 +172,14 @@ def _server(bench: Bench) -> MilvusProcess:
 
 
 def _milvus(
-    home: StoreFolder, snapshot: Snapshot, server: MilvusProcess
+    store_folder: StoreFolder, snapshot: Snapshot, server: MilvusProcess
 ) -> tuple[float, Snapshot, Probes]:
-    store, tables = create_identity(home.folder), Tables(server.uri)
+    store, tables = create_identity(store_folder.path), Tables(server.uri)
     begun = time.perf_counter()
     done = load(tables, store, snapshot.published, set(), NoProgress(), measures=_BY, listed_rows=1)
     tables.close()
     seconds = time.perf_counter() - begun
-    served = _served(snapshot, home, MilvusEngine(server.uri, lambda: store, _BY))
+    served = _served(snapshot, store_folder, MilvusEngine(server.uri, lambda: store, _BY))
     return seconds, served, done.tables[0].probes
 
 
@@ -202,12 +202,12 @@ def _workload(bench: Bench) -> tuple[Matrix, Matrix, str]:
 
 
 def _store(folder: Path, rows: Matrix) -> StoreFolder:
-    home = StoreFolder(folder)
-    with Writer(home, "bench") as writer:
+    store_folder = StoreFolder(folder)
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, len(rows), MERGED_ROWS):
             part = rows[first : first + MERGED_ROWS]
             ids = np.arange(first + 1, first + 1 + len(part), dtype=np.int64)
             batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(FEATURE, part),))
             writer.publish(Change(batches=[batch]), finished=False)
         writer.publish(Change(), finished=True)
-    return home
+    return store_folder

@@ -36,10 +36,10 @@ Matrix = NDArray[np.float32]
 
 def measure(bench: Bench) -> list[Row]:
     """Learn and rank exactly, by the shortlist, and read the bytes once, in turn."""
-    home, n = stores.vectors(bench), bench.sizes.vectors
+    store_folder, n = stores.vectors(bench), bench.sizes.vectors
     matrix = np.concatenate([rows for _, rows in stores.blocks(n)])
     shortlist = Shortlist(matrix)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         snapshot = reader.snapshot
         sides: list[Callable[[], Cost]] = [
             lambda: clocked(lambda: [_top(snapshot, _learnt(matrix, i)) for i in range(_ROUNDS)]),

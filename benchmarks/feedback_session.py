@@ -34,9 +34,9 @@ def measure(bench: Bench) -> list[Row]:
     """Go through sessions of nine rounds, and beside them read the same rows once."""
     n = bench.sizes.queries[-1]
     sessions = 20 if bench.sizes == FULL else 3
-    root, home = described(bench, n)
-    c = Collection.open(os.fspath(root), store=home.folder)
-    fits = _truth(home)
+    root, store_folder = described(bench, n)
+    c = Collection.open(os.fspath(root), store=store_folder.path)
+    fits = _truth(store_folder)
     starts = np.random.default_rng(2).choice(n, sessions + 1, replace=False) + 1
     taken: list[float] = []
     middle, read = [], []
@@ -45,7 +45,7 @@ def measure(bench: Bench) -> list[Row]:
         if i:  # The first session compiles, and brings the rows into memory.
             taken += rounds
             middle.append(float(np.median(rounds)))
-            read.append(_reading(home))
+            read.append(_reading(store_folder))
     note = f"{n:,} pictures of {_LENGTH} numbers, {sessions} sessions of {_ROUNDS} rounds"
     return [
         alone(ROWS[0], "wall ms a round", [float(np.percentile(taken, 95))], _GOAL, note),
@@ -70,11 +70,11 @@ def _rounds(session: Session, picture: int, fits: Callable[[int, int], bool]) ->
     return taken
 
 
-def _truth(home: StoreFolder) -> Callable[[int, int], bool]:
+def _truth(store_folder: StoreFolder) -> Callable[[int, int], bool]:
     """Return what says whether two pictures were drawn around the same centre."""
     rng = np.random.default_rng(SEED)
     centres = {m: rng.random((200, m), dtype=np.float32) for m in DESCRIPTORS}[_LENGTH]
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         snapshot = reader.snapshot
 
     def centre(picture: int) -> int:
@@ -87,9 +87,9 @@ def _truth(home: StoreFolder) -> Callable[[int, int], bool]:
     return lambda query, picture: centre(query) == centre(picture)
 
 
-def _reading(home: StoreFolder) -> float:
+def _reading(store_folder: StoreFolder) -> float:
     """Return how long it takes to add up all rows."""
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         parts = [s.features[FEATURE] for s in reader.snapshot.segments]
     begun = time.perf_counter()
     total = sum(float(np.asarray(p).sum()) for p in parts)

@@ -74,17 +74,17 @@ def _searching(
 
 
 def _searching_words(bench: Bench, n: int) -> Callable[[], Cost]:
-    root, home = stores.worded(bench, n)
+    root, store_folder = stores.worded(bench, n)
     w = stores.vocabulary(bench.sizes.vocabulary)
     queries = (w[0], w[10], w[100], f"{w[0]} {w[5]}", f"{w[3]} {w[30]} {w[300]}")
-    return _searching(Collection.open(root, home.folder), queries)
+    return _searching(Collection.open(root, store_folder.path), queries)
 
 
 def _training(bench: Bench, n: int) -> Callable[[], Cost]:
-    home = stores.planted(bench, n)
+    store_folder = stores.planted(bench, n)
 
     def run() -> None:
-        report = train(home, TrainOptions(("pamir",), force=True), 0.0, NoProgress())
+        report = train(store_folder, TrainOptions(("pamir",), force=True), 0.0, NoProgress())
         if report.proof.candidate < 2 * report.proof.baseline:
             raise BenchmarkError(f"Training learnt nothing: {report.proof}.")
 

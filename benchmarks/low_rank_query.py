@@ -39,10 +39,10 @@ Float = NDArray[np.float32]
 def measure(bench: Bench) -> list[Row]:
     """Rank the points, read their bytes once, and rank them by faiss, in turn."""
     n = bench.sizes.vectors
-    home, model = bench.once(f"points-{n}", lambda folder: _store(folder, n))
+    store_folder, model = bench.once(f"points-{n}", lambda folder: _store(folder, n))
     index = _faiss_index(n)
     queries = np.random.default_rng(11).standard_normal((_ROUNDS, _DIMENSIONS), dtype=np.float32)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         snapshot, name = reader.snapshot, points_feature(model, "pictures")
         _check(snapshot, name, index, queries)
         sides: list[Callable[[], Cost]] = [
@@ -64,8 +64,8 @@ def measure(bench: Bench) -> list[Row]:
 class _Scorer:
     """Gives pictures seeded points; a single word has a score, which nobody asks for."""
 
-    def __init__(self, home: StoreFolder) -> None:
-        self.model = save_model(home.models, "words", {}, {"terms": np.ones(1, np.int64)})
+    def __init__(self, store_folder: StoreFolder) -> None:
+        self.model = save_model(store_folder.models, "words", {}, {"terms": np.ones(1, np.int64)})
 
     def scores(self, segment: OpenSegment) -> Scores:
         rows = np.zeros((1, len(segment.ids)), np.float32)
@@ -83,14 +83,14 @@ def _ids(n: int) -> list[NDArray[np.int64]]:
 
 
 def _store(folder: Path, n: int) -> tuple[StoreFolder, str]:
-    home = StoreFolder(folder)
-    with Writer(home, "bench") as writer:
+    store_folder = StoreFolder(folder)
+    with Writer(store_folder, "bench") as writer:
         for ids in _ids(n):
             batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids))
             writer.publish(Change(batches=[batch]), finished=False)
-        scorer = _Scorer(home)
+        scorer = _Scorer(store_folder)
         writer.publish_model(scorer, "bench", NoProgress())
-    return home, scorer.model
+    return store_folder, scorer.model
 
 
 def _faiss_index(n: int) -> Any:

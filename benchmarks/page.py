@@ -51,8 +51,8 @@ def measure(bench: Bench) -> list[Row]:
         pairs = zip(ROWS, _UNITS, strict=True)
         return [alone(r, u, [0.0], note=f"not measured, no browser here: {HOW}") for r, u in pairs]
     n = bench.sizes.queries[-1]
-    root, home = pictured(bench, n, taught=True)
-    with serving(root, home.folder) as (client, _):
+    root, store_folder = pictured(bench, n, taught=True)
+    with serving(root, store_folder.path) as (client, _):
         return _looked(bench, browser, client, n)
 
 

@@ -81,8 +81,8 @@ def _published(store: Path) -> int:
         return 0  # Nothing is there yet, or only half of it.
 
 
-def _search(root: Path, store: Path, home: Path) -> float:
-    ran = command(sightline("search", "tree", "-C", root, "--store", store), home)
+def _search(root: Path, store: Path, store_folder: Path) -> float:
+    ran = command(sightline("search", "tree", "-C", root, "--store", store), store_folder)
     if not ran.out:
         raise BenchmarkError("The search after the kill found nothing.")
     return ran.cost.wall

@@ -39,9 +39,9 @@ _PAIRS = 3
 def measure(bench: Bench) -> list[Row]:
     """Ask one by one, then by many, then beside those who hold on, then while a job learns."""
     n, seconds = (2_000, 60.0) if bench.sizes == FULL else (600, 3.0)
-    root, home = taught(bench, n)
-    c = Collection.open(root, store=home.folder)
-    with serving(root, home.folder) as (client, pid):
+    root, store_folder = taught(bench, n)
+    c = Collection.open(root, store=store_folder.path)
+    with serving(root, store_folder.path) as (client, pid):
         pairs = [_one_by_one(client, c) for _ in range(bench.sizes.repetitions + 1)][1:]
         rows = _many(client, seconds, n)
         rows.append(_slow(client, seconds / _PAIRS))
@@ -134,7 +134,7 @@ def serving(root: Path, store: Path) -> Iterator[tuple[Client, int]]:
 
 def _one_by_one(client: Client, c: Collection) -> tuple[float, float]:
     """Return the median time of a search over HTTP, and of the same in this process."""
-    c.home.fast = True
+    c.store_folder.fast = True
     over, here = [], []
     for query in QUERIES * 10:
         begun = time.perf_counter()

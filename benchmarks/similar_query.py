@@ -44,10 +44,10 @@ def measure(bench: Bench) -> list[Row]:
 
 
 def _answers(bench: Bench, n: int, n_queries: int) -> Sequence[float]:
-    root, home = described(bench, n)
+    root, store_folder = described(bench, n)
     ids = np.random.default_rng(1).choice(n, n_queries + _WARM, replace=False) + 1
     taken = []
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         for picture in ids.tolist():
             begun = time.perf_counter()
             found = similar(reader, bytes(root), Settings(), [(picture, 1.0)], [], _TOP)

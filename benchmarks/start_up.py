@@ -29,9 +29,9 @@ _UNKNOWN = "braidostal"
 def measure(bench: Bench) -> list[Row]:
     """Start each command in turn, many times."""
     n = bench.sizes.worded
-    root, home = stores.worded(bench, n)
+    root, store_folder = stores.worded(bench, n)
     words = stores.vocabulary(bench.sizes.vocabulary)
-    where = ["-C", str(root), "--store", str(home.folder)]
+    where = ["-C", str(root), "--store", str(store_folder.path)]
     common, rare = (["search", w, *where] for w in (words[0], words[len(words) // 20]))
     _check_imports(common, bench.folder)
     if not command(sightline(*common), bench.folder).out:
@@ -66,9 +66,9 @@ def _costs(lines: dict[str, list[str]], bench: Bench) -> dict[str, list[float]]:
     return {name: cpus(costs) for name, costs in zip(lines, taken, strict=True)}
 
 
-def _check_imports(search: list[str], home: Path) -> None:
+def _check_imports(search: list[str], store_folder: Path) -> None:
     """Refuse a search that imports what only learning or a server needs."""
-    said = command(python("-X", "importtime", "-m", "sightline", *search), home).err
+    said = command(python("-X", "importtime", "-m", "sightline", *search), store_folder).err
     imported = {m.split(".")[0] for m in re.findall(r"\|\s+([\w.]+)$", said, re.MULTILINE)}
     if "numpy" not in imported:
         raise BenchmarkError("The list of imported modules cannot be read.")

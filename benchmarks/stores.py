@@ -48,14 +48,14 @@ def blocks(n: int) -> Iterator[tuple[int, Vectors]]:
 
 
 def _vectors(folder: Path, n: int) -> StoreFolder:
-    home = StoreFolder(folder)
-    with Writer(home, "bench") as writer:
+    store_folder = StoreFolder(folder)
+    with Writer(store_folder, "bench") as writer:
         for first, rows in blocks(n):
             ids = np.arange(first, first + len(rows), dtype=np.int64)
             batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(FEATURE, rows),))
             writer.publish(Change(batches=[batch]), finished=False)
         writer.publish(Change(), finished=True)
-    return home
+    return store_folder
 
 
 @functools.cache
@@ -82,10 +82,10 @@ def worded(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
 
 
 def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, StoreFolder]:
-    root, home = folder / "pictures", StoreFolder(folder / "store")
+    root, store_folder = folder / "pictures", StoreFolder(folder / "store")
     share = 1.0 / np.arange(1, len(words) + 1)
     rng = np.random.default_rng(SEED)
-    with Writer(home, "bench") as writer:
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             count = min(MERGED_ROWS, n - first)
             drawn = rng.choice(len(words), (count, WORDS_EACH), p=share / share.sum())
@@ -93,7 +93,7 @@ def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, StoreFo
             _publish(writer, root, first, chosen)
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
-    return root, home
+    return root, store_folder
 
 
 def _publish(
@@ -128,10 +128,10 @@ def described(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
 
 
 def _described(folder: Path, n: int) -> tuple[Path, StoreFolder]:
-    root, home = folder / "pictures", StoreFolder(folder / "store")
+    root, store_folder = folder / "pictures", StoreFolder(folder / "store")
     rng = np.random.default_rng(SEED)
     centres = {m: rng.random((200, m), dtype=np.float32) for m in DESCRIPTORS}
-    with Writer(home, "bench") as writer:
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             which = rng.integers(0, 200, min(MERGED_ROWS, n - first))
             rows = tuple(
@@ -141,7 +141,7 @@ def _described(folder: Path, n: int) -> tuple[Path, StoreFolder]:
             _publish(writer, root, first, [[] for _ in which], rows)
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
-    return root, home
+    return root, store_folder
 
 
 def _noise(rng: np.random.Generator, n: int, length: int) -> Vectors:
@@ -172,10 +172,10 @@ def planted(bench: Bench, n: int) -> StoreFolder:
 
 
 def _planted(folder: Path, n: int) -> StoreFolder:
-    home, rng = StoreFolder(folder), np.random.default_rng(SEED)
+    store_folder, rng = StoreFolder(folder), np.random.default_rng(SEED)
     centres = rng.standard_normal((40, 64), dtype=np.float32)
     terms = [term_id(f"cluster{k}") for k in range(40)] + [term_id(f"ten{k}") for k in range(4)]
-    with Writer(home, "bench") as writer:
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             which = rng.integers(0, 40, min(MERGED_ROWS, n - first))
             rows = centres[which] + rng.standard_normal((len(which), 64), dtype=np.float32)
@@ -183,7 +183,7 @@ def _planted(folder: Path, n: int) -> StoreFolder:
             words = tuple(tuple(sorted((terms[k], terms[40 + k // 10]))) for k in which.tolist())
             batch = Batch(ids, words, (b"",) * len(ids), (FeatureRows(FEATURE, rows),))
             writer.publish(Change(batches=[batch]), finished=True)
-    return home
+    return store_folder
 
 
 def taught(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
@@ -192,10 +192,10 @@ def taught(bench: Bench, n: int) -> tuple[Path, StoreFolder]:
 
 
 def _taught(folder: Path, n: int) -> tuple[Path, StoreFolder]:
-    root, home = folder / "pictures", StoreFolder(folder / "store")
+    root, store_folder = folder / "pictures", StoreFolder(folder / "store")
     rng = np.random.default_rng(SEED)
     centres = rng.standard_normal((40, 64), dtype=np.float32)
-    with Writer(home, "bench") as writer:
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             which = rng.integers(0, 40, min(MERGED_ROWS, n - first))
             rows = centres[which] + rng.standard_normal((len(which), 64), dtype=np.float32)
@@ -208,8 +208,8 @@ def _taught(folder: Path, n: int) -> tuple[Path, StoreFolder]:
             _publish(writer, root, first, words, (FeatureRows("bench64-000000000000", rows),))
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
-    Collection.open(root, store=home.folder).train(rankers=["ridge"])
-    return root, home
+    Collection.open(root, store=store_folder.path).train(rankers=["ridge"])
+    return root, store_folder
 
 
 def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, StoreFolder]:
@@ -223,11 +223,11 @@ def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, StoreFolder]:
 
 
 def _pictured(folder: Path, n: int, taught: bool) -> tuple[Path, StoreFolder]:
-    root, home = folder / "pictures", StoreFolder(folder / "store")
+    root, store_folder = folder / "pictures", StoreFolder(folder / "store")
     rng = np.random.default_rng(SEED)
     centres = rng.standard_normal((40, 64), dtype=np.float32)
     small = [_thumbnail(rng) for _ in range(40)]
-    with Writer(home, "bench") as writer:
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             which = rng.integers(0, 40, min(MERGED_ROWS, n - first))
             rows = centres[which] + rng.standard_normal((len(which), 64), dtype=np.float32)
@@ -239,8 +239,8 @@ def _pictured(folder: Path, n: int, taught: bool) -> tuple[Path, StoreFolder]:
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
     if taught:
-        Collection.open(root, store=home.folder).train(rankers=["pamir"])
-    return root, home
+        Collection.open(root, store=store_folder.path).train(rankers=["pamir"])
+    return root, store_folder
 
 
 def _thumbnail(rng: np.random.Generator) -> bytes:

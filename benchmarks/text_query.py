@@ -42,9 +42,9 @@ Int = NDArray[np.int64]
 def measure(bench: Bench) -> list[Row]:
     """Search both ways, read the rows once, and search in plain numpy, in turn."""
     n = bench.sizes.vectors
-    home = bench.once(f"scored-{n}", lambda folder: _store(folder, n))
+    store_folder = bench.once(f"scored-{n}", lambda folder: _store(folder, n))
     queries = _queries()
-    with home.reader() as server, home.reader() as command:
+    with store_folder.reader() as server, store_folder.reader() as command:
         fast, plain = server.snapshot, command.snapshot
         fast.fast = True
         ids = np.concatenate([s.ids for s in plain.segments])
@@ -73,9 +73,9 @@ def measure(bench: Bench) -> list[Row]:
 class _Scorer:
     """Gives pictures seeded numbers like those of a model that multiplies probabilities."""
 
-    def __init__(self, home: StoreFolder) -> None:
+    def __init__(self, store_folder: StoreFolder) -> None:
         terms = np.arange(1, _SCORED + 1, dtype=np.int64)
-        self.model = save_model(home.models, "words", {}, {"terms": terms})
+        self.model = save_model(store_folder.models, "words", {}, {"terms": terms})
         self.terms = terms
 
     def scores(self, segment: OpenSegment) -> Scores:
@@ -85,16 +85,16 @@ class _Scorer:
 
 
 def _store(folder: Path, n: int) -> StoreFolder:
-    home = StoreFolder(folder)
+    store_folder = StoreFolder(folder)
     rng = np.random.default_rng(4_711)
-    with Writer(home, "bench") as writer:
+    with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             ids = np.arange(first, min(first + MERGED_ROWS, n), dtype=np.int64) + 1
             words = rng.integers(1, 2 * _SCORED + 1, len(ids)).tolist()
             batch = Batch(ids, tuple((w,) for w in words), (b"",) * len(ids))
             writer.publish(Change(batches=[batch]), finished=False)
-        writer.publish_model(_Scorer(home), "bench", NoProgress())
-    return home
+        writer.publish_model(_Scorer(store_folder), "bench", NoProgress())
+    return store_folder
 
 
 def _queries() -> list[WordQuery]:

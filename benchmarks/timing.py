@@ -89,7 +89,7 @@ def cpus(costs: Sequence[Cost]) -> list[float]:
     return [c.cpu for c in costs]
 
 
-def environment(home: Path) -> dict[str, str]:
+def environment(store_folder: Path) -> dict[str, str]:
     """Return the environment of a timed command: a user's, but with no settings of anybody's.
 
     Bytecode is kept in the bench's folder, so that a command finds it as after any installation,
@@ -99,14 +99,14 @@ def environment(home: Path) -> dict[str, str]:
     for name in (*THREADS, "PYTHONDONTWRITEBYTECODE"):
         kept.pop(name, None)
     places = {"XDG_CONFIG_HOME": "home", "XDG_DATA_HOME": "home", "PYTHONPYCACHEPREFIX": "bytecode"}
-    return {**kept, **{name: str(home / place) for name, place in places.items()}}
+    return {**kept, **{name: str(store_folder / place) for name, place in places.items()}}
 
 
-def command(args: Sequence[str], home: Path) -> Ran:
+def command(args: Sequence[str], store_folder: Path) -> Ran:
     """Run a command to its end; its cost is that of this child alone."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         begun = time.perf_counter()
-        process = subprocess.Popen(args, stdout=out, stderr=err, env=environment(home))
+        process = subprocess.Popen(args, stdout=out, stderr=err, env=environment(store_folder))
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -37,13 +37,13 @@ Int = NDArray[np.int64]
 
 def measure(bench: Bench) -> list[Row]:
     """Search the store, read its bytes once, and search by faiss, in turn."""
-    home = stores.vectors(bench)
+    store_folder = stores.vectors(bench)
     index = _faiss_index(bench.sizes.vectors)
     rng = np.random.default_rng(11)
     queries = rng.standard_normal((_ROUNDS, stores.LENGTH), dtype=np.float32)
     n = bench.sizes.vectors
     some = np.sort(rng.choice(n, n // 100, replace=False)) + 1
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         snapshot = reader.snapshot
         matrix = np.concatenate([rows for _, rows in stores.blocks(n)])
         _check(snapshot, index, queries, some, matrix[some - 1])

@@ -43,7 +43,7 @@ def here(monkeypatch: pytest.MonkeyPatch, package: Path) -> Iterator[None]:
 
 def search(c: Collection) -> subprocess.CompletedProcess[str]:
     """Search in a process of its own."""
-    command = [sys.executable, "-c", SEARCH, str(c.root, "utf-8"), str(c.home.folder)]
+    command = [sys.executable, "-c", SEARCH, str(c.root, "utf-8"), str(c.store_folder.path)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

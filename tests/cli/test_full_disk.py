@@ -59,10 +59,10 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
 @pytest.fixture
 def moved(taught: Collection, disk: SmallDisk) -> Collection:
     """Return a trained collection whose store lies on the small disk, last judged by a killed."""
-    shutil.copytree(taught.home.folder, disk.folder / "store")
+    shutil.copytree(taught.store_folder.path, disk.folder / "store")
     c = Collection.open(taught.root, store=disk.folder / "store", workers=1)
     begun = NewEvent("session-started", None, {"query": "red", "like": []}, "lasting")
-    judge_and_die(c.home, [begun, judged_event(4), judged_event(5)])
+    judge_and_die(c.store_folder, [begun, judged_event(4), judged_event(5)])
     return c
 
 
@@ -78,7 +78,7 @@ def run(disk: SmallDisk, *command: str, **variables: str) -> subprocess.Complete
 
 
 def sightline(disk: SmallDisk, c: Collection, *command: str) -> subprocess.CompletedProcess[str]:
-    where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+    where = ["-C", os.fsdecode(c.root), "--store", str(c.store_folder.path)]
     return run(disk, "-m", "sightline", *command, *where)
 
 
@@ -98,7 +98,7 @@ def test_commands_that_write_say_that_the_disk_is_full(disk: SmallDisk, moved: C
     sessions = moved.sessions.all(empty=True)
     assert "lasting" in [s.id for s in sessions]
     for command in WRITES:
-        Path(f"{moved.home.events}-shm").unlink(missing_ok=True)
+        Path(f"{moved.store_folder.events}-shm").unlink(missing_ok=True)
         disk.fill()
         ran = sightline(disk, moved, *command)
         assert ran.returncode == 74, (command, ran.stdout, ran.stderr)

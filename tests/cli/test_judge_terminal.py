@@ -26,7 +26,7 @@ class Person:
         self.run = subprocess.Popen(
             [
                 sys.executable, "-m", "sightline", "judge", "-C", os.fsdecode(c.root),
-                "--store", str(c.home.folder), "--no-thumbnails", *arguments,
+                "--store", str(c.store_folder.path), "--no-thumbnails", *arguments,
             ],
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
             # Work begun in the background has interrupts ignored, and so have its children.

@@ -68,7 +68,7 @@ def test_every_bad_file_is_named_and_every_good_one_indexed(
 def test_turned_pictures_look_the_same(tmp_path: Path) -> None:
     c = Collection.open(zoo(tmp_path / "photos"), store=tmp_path / "store")
     index(c)
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         ids = [reader.catalogue.find(b"turned-%d.jpg" % n) for n in range(1, 9)]
         facts = reader.catalogue.facts(i for i in ids if i)
     assert {(f.width, f.height) for f in facts.values()} == {(60, 40)} and len(facts) == 8

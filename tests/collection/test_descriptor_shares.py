@@ -29,8 +29,8 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 
 def test_a_contribution_is_what_an_average_row_would_lose(c: Collection) -> None:
-    with c.home.reader() as reader:
-        learnt, snapshot = load_word_model(c.home, reader.snapshot.model), reader.snapshot
+    with c.store_folder.reader() as reader:
+        learnt, snapshot = load_word_model(c.store_folder, reader.snapshot.model), reader.snapshot
         assert learnt is not None
         ids = snapshot.ids()
         every = {f: as_view(snapshot.rows(f, ids)) for f in learnt.features}

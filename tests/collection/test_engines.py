@@ -73,7 +73,7 @@ class Asking:
     """Asks a collection, and sees to it that its engine answered, if it has one."""
 
     def __init__(self, c: Collection) -> None:
-        self.engine: Any = c.home.searcher()
+        self.engine: Any = c.store_folder.searcher()
         self.found: list[Any] = []
 
     def asked(self) -> int:
@@ -144,15 +144,15 @@ def test_going_back_to_an_older_model_and_loading_that_again(
     words = [t for t in again.tables if t.table.by == "words"]
     assert {t.name for t in words} <= {t.name for t in first.tables}
     assert [(t.state, t.sent) for t in words] == [("resumed", 0)]
-    served = Collection.open(c.root, store=c.home.folder, engine=milvus.uri)
+    served = Collection.open(c.root, store=c.store_folder.path, engine=milvus.uri)
     assert served.search("red").hits == c.search("red").hits and not served.search("red").served
     # Versions that cannot be gone back to leave neither a table nor an alias.
     c.store.purge([1], [])
     left = c.engines.load_milvus(milvus.uri).tables
     tables = Tables(milvus.uri)
-    mine = [n for n in tables.names() if identity(c.home.folder) in n]
+    mine = [n for n in tables.names() if identity(c.store_folder.path) in n]
     assert len(mine) == len(left)
-    assert tables.aliased(alias_of(identity(c.home.folder), words[0].table)) is None
+    assert tables.aliased(alias_of(identity(c.store_folder.path), words[0].table)) is None
     tables.close()
 
 
@@ -180,7 +180,7 @@ def test_one_load_at_a_time(place: Path, milvus: MilvusProcess) -> None:
 def test_hits_whose_files_are_gone_are_made_up_for(tmp_path: Path) -> None:
     pytest.importorskip("faiss", reason="needs pip install 'sightline[faiss]', then make test")
     c = painted(tmp_path, train=False, features=["color"], n=240)
-    served = Collection.open(c.root, store=c.home.folder, engine="faiss", ivf_rows=50)
+    served = Collection.open(c.root, store=c.store_folder.path, engine="faiss", ivf_rows=50)
     served.engines.build_faiss()
     # More of the best than an engine is asked for lose their files.
     nearest = [h.path for h in c.judge(pictures=[5]).next(160).hits]
@@ -237,7 +237,7 @@ def test_faiss_answers_as_the_flat_scan_does(place: Path, shell: Shell) -> None:
         assert c.search(q, 30).hits == flat.search(q, 30).hits
     near, exact = c.similar(3, k=10), flat.similar(3, k=10)
     assert len({h.picture for h in near.hits} & {h.picture for h in exact.hits}) >= 9
-    engine: Any = c.home.searcher()
+    engine: Any = c.store_folder.searcher()
     assert engine.n_requests > 0 and near.served == ""
     state = c.engines.status()
     assert state is not None and state.serves

@@ -55,8 +55,8 @@ def why(c: Collection, query: str, k: int = 8, **more: Any) -> list[Explanation]
 
 def check_words(c: Collection, query: str, **filters: Any) -> set[str]:
     """Check that the words of every hit add up to its score; return the kinds of hits seen."""
-    with c.home.reader() as reader:
-        learnt = load_word_model(c.home, reader.snapshot.model)
+    with c.store_folder.reader() as reader:
+        learnt = load_word_model(c.store_folder, reader.snapshot.model)
     kinds = set()
     for w in why(c, query, 500, pictures=0, **filters):
         total = sum(s.contribution for s in w.words)
@@ -86,8 +86,8 @@ def test_a_carried_word_counts_as_known_and_is_marked(trained: Collection) -> No
     cold = next(s for s in learnt.words if s.carried)
     assert "tagged (" in learnt.lines()[learnt.words.index(cold)]
     assert cold.seen is not None and 0 <= cold.seen <= 1
-    with trained.home.reader() as reader:
-        model = load_word_model(trained.home, reader.snapshot.model)
+    with trained.store_folder.reader() as reader:
+        model = load_word_model(trained.store_folder, reader.snapshot.model)
     assert model is not None
     query = model.query(np.array([term_id("red"), term_id("cold")]), [1.0, 1.0])
     assert cold.number == pytest.approx(query.known[query.terms == term_id(cold.word)][0])
@@ -130,8 +130,8 @@ def test_a_part_is_what_the_score_loses_without_it(trained: Collection) -> None:
     """Everything again by hand: mean colours, the model's scores, the combination."""
     (w,) = why(trained, "red warm", 1, blocks=3)
     assert w.parts is not None and w.picture is not None and not w.parts.exact
-    with trained.home.reader() as reader:
-        learnt = load_word_model(trained.home, reader.snapshot.model)
+    with trained.store_folder.reader() as reader:
+        learnt = load_word_model(trained.store_folder, reader.snapshot.model)
     assert learnt is not None
     terms = np.array([term_id("red"), term_id("warm")])
     at = np.searchsorted(learnt.terms, terms)
@@ -261,7 +261,7 @@ def test_features_of_the_user_stay_as_they_are(tmp_path: Path) -> None:
     (w,) = why(c, "red", 1)
     assert w.parts is None and "the model uses own alone" in w.problem
     c.index(features=["mean-colour"], compute=InlineCompute())
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         prints = {f.rpartition("-")[0]: f for f in reader.snapshot.features()}
         learnt = SimpleNamespace(features=tuple(prints.values()))
         again = FeatureRecomputer.of(reader, cast(WordModel, learnt), 384)

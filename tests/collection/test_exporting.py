@@ -32,8 +32,8 @@ def c(tmp_path: Path) -> Collection:
 
 def gathered(c: Collection, **choice: Any) -> dict[int, ExportedPicture]:
     proposed = choice.pop("proposed", {})
-    log = EventLog(c.home.events, write=False)
-    with c.home.reader() as reader:
+    log = EventLog(c.store_folder.events, write=False)
+    with c.store_folder.reader() as reader:
         said = log.judgements()
         log.close()
         return {
@@ -49,7 +49,7 @@ def words(p: ExportedPicture) -> dict[str, str]:
 def test_words_have_the_kind_of_the_strongest_statement(c: Collection) -> None:
     judge(c, "SNOW", 1, True)
     judge(c, "winter trees", 1, True)
-    save(c.home, "s", "Cosy", 0)
+    save(c.store_folder, "s", "Cosy", 0)
     given = gathered(c, proposed={1: [TREE, ProposedWord("ice", 0.4)]})[1]
     assert words(given) == {
         "tree": "carried", "snow": "accepted", "Cosy": "accepted", "winter": "accepted",

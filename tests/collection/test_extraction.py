@@ -69,7 +69,7 @@ def test_it_closes_its_workers_also_on_failure(
 ) -> None:
     monkeypatch.setattr(Counted, "fails", fails)
     (tmp_path / "broken.png").write_bytes(b"no picture")
-    with c.home.reader() as reader, pytest.raises(OSError if fails else DataError):
+    with c.store_folder.reader() as reader, pytest.raises(OSError if fails else DataError):
         features = sorted({f for s in reader.snapshot.segments for f in s.features})
         with Extractor(Settings()) as extractor:
             extractor.describe(reader, [os.fsencode(tmp_path / "broken.png")], features, [0])
@@ -84,7 +84,7 @@ def test_it_does_not_close_workers_that_it_was_given(started: list[Counted]) -> 
 
 
 def test_a_file_outside_gets_the_vector_that_index_would_store(c: Collection) -> None:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         ids = reader.snapshot.ids()[:2]
         (feature, *_) = sorted({f for s in reader.snapshot.segments for f in s.features})
         stored = reader.snapshot.rows(feature, ids)
@@ -98,7 +98,7 @@ def test_a_file_outside_gets_the_vector_that_index_would_store(c: Collection) ->
 
 
 def test_a_feature_that_cannot_be_computed_has_no_place(c: Collection) -> None:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         (feature, *_) = sorted({f for s in reader.snapshot.segments for f in s.features})
         places = feature_class_paths(reader, [feature, "color-000000000000", "nothing-1"], 384)
         other_size = feature_class_paths(reader, [feature], 64)

@@ -58,7 +58,7 @@ def row_of(snapshot: Snapshot, picture: int, feature: str) -> NDArray[np.float32
 
 def best(c: Collection, feature: str, weights: list[float]) -> list[str]:
     """Return the pictures a dense query finds, best first, by name."""
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         top = reader.snapshot.top(DenseQuery(feature, np.array(weights, np.float32)), 10)
         facts = reader.catalogue.facts(top.ids.tolist())
         return [facts[i].path.decode().removesuffix(".png") for i in top.ids.tolist()]
@@ -69,7 +69,7 @@ def test_feature_of_a_plugin_is_computed_stored_and_found(collection: Collection
     assert (report.seen, report.indexed, report.skipped) == (4, 4, ())
     mean, size = fingerprint(made.MeanColour(), 384), fingerprint(made.Size(), 384)
     ids = collection.pictures.resolve([f"{name}.png" for name in COLOURS])
-    with collection.home.reader() as reader:
+    with collection.store_folder.reader() as reader:
         assert set(reader.snapshot.features()) == {mean, size}
         for picture, colour in zip(ids, COLOURS.values(), strict=True):
             row = row_of(reader.snapshot, picture, mean)
@@ -143,7 +143,7 @@ def test_the_nine_of_paper_d_and_the_two_of_paper_b_are_computed(tmp_path: Path)
     c = Collection.open(photos, store=tmp_path / "store")
     report = c.index(features=["whole-all", "ehd", "cedd"], compute=InlineCompute())
     assert report.problems == () and report.indexed == 6
-    states = {f.name: f for f in feature_states(c.home)}
+    states = {f.name: f for f in feature_states(c.store_folder)}
     nine = FEATURE_SETS["whole-all"]
     assert all(states[name].pictures == 6 for name in (*nine, "ehd", "cedd"))
     assert {name for name in nine if states[name].fitted} == {n for n in nine if "sift" in n}

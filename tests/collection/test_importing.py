@@ -62,7 +62,7 @@ def test_by_path_with_odd_names(c: Collection, tmp_path: Path) -> None:
     assert not report.problems()
     assert b"caf\xe9 \xff.jpg" in wanted
     assert vectors_of(c, report.fingerprint) == wanted
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         top = reader.snapshot.top(DenseQuery(report.fingerprint, np.array([1, 0], np.float32)), 1)
         assert reader.catalogue.facts(top.ids.tolist())[int(top.ids[0])].path == paths[-1]
     assert c.store.verify().sound and c.store.verify().sealed and not c.store.verify().strays
@@ -175,7 +175,7 @@ def test_words_thumbnails_and_other_features_stay(c: Collection, tmp_path: Path)
     assert c.pictures.resolve(paths) == ids
     assert [c.pictures.words(i) for i in ids] == words and c.pictures.thumbnails(ids) == small
     assert [(h.path, h.score) for h in c.search("tree red", 10).hits] == hits
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         kept = reader.snapshot.rows(counts.name, reader.snapshot.ids())
     assert isinstance(kept, SparseRows) and kept.length == 9
     assert kept.index.tolist() == counts.index.tolist()
@@ -185,7 +185,7 @@ def test_words_thumbnails_and_other_features_stay(c: Collection, tmp_path: Path)
 def give_counts(c: Collection) -> SparseRows:
     """Give every picture a sparse row, as features that are computed have them."""
     with writer(c) as w:
-        snapshot = Snapshot(w.home.shards, w.version)
+        snapshot = Snapshot(w.store_folder.shards, w.version)
         ids = snapshot.ids()
         n = len(ids)
         index = np.arange(n, dtype=np.int32)
@@ -220,7 +220,7 @@ def test_a_changed_file_replaces_its_rows(c: Collection, tmp_path: Path) -> None
     assert refresh(c) == ["v.npz: no vector for 5 of 8 pictures, the first 000.jpg"]
     (new,) = features_of(c)
     assert new != old and vectors_of(c, new) == wanted
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         assert [f.fingerprint for f in remembered_vectors(reader.catalogue)] == [new]
     save(file, [b"nothing.jpg"])
     (problem,) = refresh(c)
@@ -236,7 +236,7 @@ def test_another_file_of_the_same_name_replaces_it(c: Collection, tmp_path: Path
     add(c, tmp_path / "new" / "v.npz")
     (only,) = features_of(c)
     assert vectors_of(c, only) == wanted
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         (file,) = remembered_vectors(reader.catalogue)
     assert (file.path, file.fingerprint) == (str(tmp_path / "new" / "v.npz"), only)
 
@@ -305,12 +305,12 @@ def test_killed_at_any_step_it_goes_on(
     monkeypatch.setattr(attaching, "BATCH", 3)
     wanted = save(tmp_path / file, all_paths(c))
     kept = tmp_path / "kept"
-    shutil.copytree(c.home.folder, kept)
+    shutil.copytree(c.store_folder.path, kept)
     steps = run_child(lambda say: said_import(c, tmp_path / file), disk(c, tmp_path, 0)).steps
     published = set()
     for stop in range(random.Random(7).randrange(1, steps // 20), steps, steps // 20):
-        shutil.rmtree(c.home.folder)
-        shutil.copytree(kept, c.home.folder)
+        shutil.rmtree(c.store_folder.path)
+        shutil.copytree(kept, c.store_folder.path)
         crash = run_child(lambda say: said_import(c, tmp_path / file), disk(c, tmp_path, stop))
         assert not crash.finished
         assert c.store.verify().sound
@@ -331,4 +331,4 @@ def said_import(c: Collection, file: Path) -> None:
 
 
 def disk(c: Collection, tmp_path: Path, stop_at: int) -> Disk:
-    return Disk(c.home.folder, tmp_path / f"shadow-{stop_at}", stop_at)
+    return Disk(c.store_folder.path, tmp_path / f"shadow-{stop_at}", stop_at)

@@ -123,7 +123,7 @@ def test_a_given_file_is_read_once_and_remembered(c: Collection, tmp_path: Path)
     wanted = save(tmp_path / "v.npz", all_paths(c))
     report = c.index(vectors=[str(tmp_path / "v.npz")], compute=InlineCompute())
     assert [(v.matched, v.key_column) for v in report.vectors] == [(8, "paths")]
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         files = remembered_vectors(reader.catalogue)
     assert [f.path for f in files] == [str(tmp_path / "v.npz")]
     (name,) = features_of(c)
@@ -156,7 +156,7 @@ def test_repair_and_rollback_keep_vectors(c: Collection, tmp_path: Path) -> None
     wanted = save(tmp_path / "v.npy", all_paths(c))
     name = add(c, tmp_path / "v.npy").fingerprint
     c.index(compute=InlineCompute())
-    c.home.catalogue.write_bytes(b"damaged")
+    c.store_folder.catalogue.write_bytes(b"damaged")
     c.store.repair(lambda s: None)
     refresh(c)
     assert vectors_of(c, name) == wanted

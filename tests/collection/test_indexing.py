@@ -58,7 +58,7 @@ def index(c: Collection, **options: object) -> tuple[IndexReport, list[bytes]]:
 
 
 def ids(c: Collection) -> dict[bytes, int]:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         facts = reader.catalogue.facts(reader.snapshot.ids().tolist())
     return {f.path: i for i, f in facts.items()}
 
@@ -85,7 +85,7 @@ def test_a_moved_picture_keeps_its_id_words_and_judgements(
     collection: Collection, photos: Path
 ) -> None:
     before = ids(collection)
-    with Judging(collection.home) as judging:
+    with Judging(collection.store_folder) as judging:
         body = {"query": "favourite", "relevance": 1.0, "source": "test"}
         judging.append([NewEvent("judged", before[b"003.jpg"], body)])  # type: ignore[arg-type]
     (photos / "2024").mkdir()
@@ -96,7 +96,7 @@ def test_a_moved_picture_keeps_its_id_words_and_judgements(
     after = ids(collection)
     assert after[b"2024/renamed.jpg"] == before[b"003.jpg"]
     assert b"2024/renamed.jpg" in paths(collection, "cat")
-    log = EventLog(collection.home.events, write=True)
+    log = EventLog(collection.store_folder.events, write=True)
     assert [j.picture for j in log.judgements()] == [after[b"2024/renamed.jpg"]]
     log.close()
 

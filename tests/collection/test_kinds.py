@@ -110,13 +110,13 @@ def test_every_kind_can_be_trained_and_served(ranker: str, tmp_path: Path) -> No
     words, rows = clusters(200, 6)
     # Pairs that few carry: of some words there is nothing to learn from while others are held out.
     words = [[*ws, f"rare{i // 2}"] if i < 60 else ws for i, ws in enumerate(words)]
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     options = TrainOptions(rankers=(ranker,))
-    report = train(home, options, 0.0, NoProgress())
+    report = train(store_folder, options, 0.0, NoProgress())
     assert report.recipe.startswith(ranker) and report.version
     assert report.proof.candidate > 0.3 > report.proof.baseline
     # Nothing has changed since: what is proven again is what was proven.
-    again = train(home, options, 0.0, NoProgress()).proof
+    again = train(store_folder, options, 0.0, NoProgress()).proof
     assert again.current == again.candidate_on_common == again.candidate
 
 
@@ -224,9 +224,9 @@ def test_a_ranker_on_top_takes_what_was_fitted_below() -> None:
 
 def test_a_ranker_without_its_feature_is_refused(tmp_path: Path) -> None:
     words, rows = clusters(60, 3)
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     with pytest.raises(UsageError, match="cmrm: it learns from counts of visual words"):
-        train(home, TrainOptions(rankers=("cmrm",)), 0.0, NoProgress())
+        train(store_folder, TrainOptions(rankers=("cmrm",)), 0.0, NoProgress())
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -237,11 +237,11 @@ def test_a_model_is_held_against_the_one_in_use_by_the_same_weights(
     words, rows = clusters(200, 6, noise=1.5)
     # Rare words, whose idf held-out pictures change most.
     words = [[*ws, f"rare{i // 3}"] if i < 60 else ws for i, ws in enumerate(words)]
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     options = TrainOptions(rankers=("pamir",))
-    first = train(home, options, 0.0, NoProgress())
+    first = train(store_folder, options, 0.0, NoProgress())
     assert first.how == how
-    again = train(home, options, 0.0, NoProgress()).proof
+    again = train(store_folder, options, 0.0, NoProgress()).proof
     assert again.n_common > 0
     assert again.current == again.candidate_on_common == again.candidate == first.proof.candidate
 

@@ -25,7 +25,7 @@ def c(tmp_path: Path) -> Collection:
 
 
 def said(c: Collection) -> list[SimilarityJudgement]:
-    log = EventLog(c.home.events, write=False)
+    log = EventLog(c.store_folder.events, write=False)
     try:
         return log.similarity_judgements()
     finally:
@@ -33,7 +33,7 @@ def said(c: Collection) -> list[SimilarityJudgement]:
 
 
 def weights(c: Collection) -> np.ndarray:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return in_use(reader)[0].w
 
 
@@ -59,7 +59,7 @@ def test_what_was_judged_is_ranked_better_the_more_often_it_is(c: Collection) ->
     ]
     assert lessons[-1].triplets == 60
     assert lessons[-1].wrong_after <= lessons[-1].wrong_before
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         base, moved = uniform(reader.snapshot), in_use(reader)[0]
     share = [np.abs(a.w).reshape(4, -1).sum(axis=1) for a in (base, moved)]
     at = base.names.index("signal")
@@ -87,14 +87,14 @@ def test_a_reverted_session_stops_counting(c: Collection) -> None:
     before = weights(c)
     c.models.learn_similarity(1, positive=[7], negative=[2], session="mistake")
     assert (weights(c) != before).any()
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([NewEvent("session-reverted", body={"session": "mistake"})])
     assert said(c) == [] and (weights(c) == before).all()
 
 
 def test_judgements_do_not_reach_what_is_learnt_of_words(c: Collection) -> None:
     c.models.learn_similarity(1, positive=[7], negative=[2])
-    log = EventLog(c.home.events, write=False)
+    log = EventLog(c.store_folder.events, write=False)
     assert log.judgements() == [] and log.problems() == []
     log.close()
 

@@ -195,22 +195,22 @@ def test_ctrl_c_while_training_publishes_nothing(
 
 def test_a_model_folder_of_another_store_is_not_believed(c: Collection, tmp_path: Path) -> None:
     c.train(rankers=["ridge"])
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         name = reader.snapshot.model
     other = Collection.open(tmp_path / "photos", store=tmp_path / "other", workers=1)
     other.index(features=["mean-colour"])
     other.train(rankers=["pamir"])
-    with other.home.reader() as reader:
-        strange = other.home.models / reader.snapshot.model
+    with other.store_folder.reader() as reader:
+        strange = other.store_folder.models / reader.snapshot.model
     for file in strange.iterdir():
-        (c.home.models / name / file.name).write_bytes(file.read_bytes())
+        (c.store_folder.models / name / file.name).write_bytes(file.read_bytes())
     with pytest.raises(Exception, match=r"model\.json is not what was written"):
         c.search("red")
     assert not c.store.verify().sound
     said: list[str] = []
     assert c.store.repair(said.append).sound and any("no longer used" in s for s in said)
     assert len(c.search("red", 50).hits) == 15  # by the words alone
-    assert arrays_file(c.home.models, name)
+    assert arrays_file(c.store_folder.models, name)
 
 
 def test_a_dry_run_publishes_nothing(c: Collection) -> None:

@@ -147,28 +147,28 @@ def test_a_worse_model_is_refused_in_one_sentence_form(report: GateReport, sente
     assert not apply_gate(replace(report, n=29), force=False, dry_run=False)
 
 
-def pictures(home: StoreFolder) -> np.ndarray:
+def pictures(store_folder: StoreFolder) -> np.ndarray:
     """Return the ids of all pictures of a store."""
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         return reader.snapshot.ids()
 
 
 @pytest.mark.parametrize("kind", [SIMILARITY, REGIONS], ids=lambda k: k.name)
 def test_a_model_is_saved_and_put_in_use(tmp_path: Path, kind: ModelKind) -> None:
     words, rows = clusters(30, 3)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    ids, model = pictures(home), ({"format": 1}, {"w": np.ones(3)})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    ids, model = pictures(store_folder), ({"format": 1}, {"w": np.ones(3)})
     options = {"learned_from": ids, "note": "a test", "wait": 0.0}
-    name, number = publish(kind, home, *model, started_from="", **options)  # type: ignore[arg-type]
+    name, number = publish(kind, store_folder, *model, started_from="", **options)  # type: ignore[arg-type]
     assert name.startswith(f"{kind.prefix}-")
-    assert load_model(home.models, name).arrays["w"].tolist() == [1, 1, 1]
-    with home.reader() as reader:
+    assert load_model(store_folder.models, name).arrays["w"].tolist() == [1, 1, 1]
+    with store_folder.reader() as reader:
         assert getattr(reader.snapshot, kind.pointer) == name
         assert reader.snapshot.version == number
     with pytest.raises(StoreBusy, match="Another training was published"):
-        publish(kind, home, *model, started_from="", **options)  # type: ignore[arg-type]
+        publish(kind, store_folder, *model, started_from="", **options)  # type: ignore[arg-type]
     options["learned_from"] = np.append(ids, 10_000)
     with pytest.raises(StoreBusy, match="Pictures were removed"):
-        publish(kind, home, *model, started_from=name, **options)  # type: ignore[arg-type]
-    with home.reader() as reader:
+        publish(kind, store_folder, *model, started_from=name, **options)  # type: ignore[arg-type]
+    with store_folder.reader() as reader:
         assert reader.snapshot.version == number

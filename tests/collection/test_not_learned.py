@@ -129,7 +129,7 @@ def test_pictures_are_ranked_and_explained_without_the_word(c: Collection) -> No
 def test_a_word_that_lost_its_last_picture_is_neither_asked_nor_called_not_learned(
     c: Collection,
 ) -> None:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         asked = ResolvedQuery.of(reader, parse("red zzz bathes"))
         assert asked.learned.tolist() == [term_id("red")]
         assert asked.terms.tolist() == [term_id("red"), term_id("bathes")]

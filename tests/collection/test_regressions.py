@@ -68,7 +68,7 @@ def test_a_collection_inside_the_store_is_refused(tmp_path: Path) -> None:
 def test_files_of_others_in_a_store_are_left_alone(tmp_path: Path, photos: Path) -> None:
     c = opened(tmp_path, photos)
     index(c)
-    mine = [c.home.folder / n for n in ("notes.txt", "shards/mine.bin", "models/mine/x.bin")]
+    mine = [c.store_folder.path / n for n in ("notes.txt", "shards/mine.bin", "models/mine/x.bin")]
     for path in mine:
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
@@ -90,15 +90,15 @@ def test_a_store_belongs_to_one_folder(tmp_path: Path, photos: Path) -> None:
 def test_a_log_older_than_its_tables_is_refused(tmp_path: Path, photos: Path) -> None:
     c = opened(tmp_path, photos)
     index(c)
-    kept = c.home.events.read_bytes()
+    kept = c.store_folder.events.read_bytes()
     make_photo(photos / "new.jpg", 50)
     index(c)
-    c.home.events.write_bytes(kept)
+    c.store_folder.events.write_bytes(kept)
     with pytest.raises(StoreDamaged, match="replaced by an older one"):
         index(c)
-    assert not verify(c.home).sound
+    assert not verify(c.store_folder).sound
     assert c.store.repair(lambda s: None).sound
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         ids = reader.snapshot.ids().tolist()
     assert len(ids) == len(set(ids)) == 9
 
@@ -106,13 +106,13 @@ def test_a_log_older_than_its_tables_is_refused(tmp_path: Path, photos: Path) ->
 def test_repair_waits_for_people_who_judge(tmp_path: Path, photos: Path) -> None:
     c = opened(tmp_path, photos)
     index(c)
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([judge(c, "k1")])
         with pytest.raises(StoreBusy):
             c.store.repair(lambda s: None)
         judging.append([judge(c, "k2")])
     c.store.repair(lambda s: None)
-    log = EventLog(c.home.events, write=True)
+    log = EventLog(c.store_folder.events, write=True)
     assert {e.key for e in log.read()} >= {"k1", "k2"}
     log.close()
 
@@ -120,13 +120,13 @@ def test_repair_waits_for_people_who_judge(tmp_path: Path, photos: Path) -> None
 def test_a_log_cut_at_a_page_gives_back_what_is_left(tmp_path: Path, photos: Path) -> None:
     c = opened(tmp_path, photos)
     index(c)
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([judge(c, f"key-{i}") for i in range(400)])
-    whole = c.home.events.read_bytes()
-    c.home.events.write_bytes(whole[: len(whole) // 4096 * 4096 - 2 * 4096])
+    whole = c.store_folder.events.read_bytes()
+    c.store_folder.events.write_bytes(whole[: len(whole) // 4096 * 4096 - 2 * 4096])
     said: list[str] = []
     c.store.repair(said.append)
-    log = EventLog(c.home.events, write=True)
+    log = EventLog(c.store_folder.events, write=True)
     kept = [e for e in log.read() if e.kind == "judged"]
     log.close()
     assert len(kept) > 200
@@ -186,7 +186,7 @@ def test_copies_of_a_lost_picture_do_not_share_its_id(tmp_path: Path, photos: Pa
     for name in ("a.jpg", "b.jpg", "c.jpg"):
         (photos / name).write_bytes(kept)
     index(c)
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         ids = reader.snapshot.ids().tolist()
     assert len(ids) == len(set(ids)) == 10 and 2 in ids
 
@@ -233,16 +233,18 @@ def test_a_plain_index_and_a_repair_keep_what_was_chosen(tmp_path: Path, photos:
 def test_a_session_after_a_killed_index_does_not_seal_a_lie(tmp_path: Path, photos: Path) -> None:
     c = opened(tmp_path, photos)
     index(c)
-    db = sqlite3.connect(c.home.catalogue)
+    db = sqlite3.connect(c.store_folder.catalogue)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("INSERT OR REPLACE INTO meta VALUES ('x', 'y')")
     db.commit()
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([judge(c, "k")])
-    assert (c.home.folder / "seal.json").exists(), "the other database's log was folded in too"
+    assert (c.store_folder.path / "seal.json").exists(), (
+        "the other database's log was folded in too"
+    )
     db.close()
     c.search("tree")
-    assert verify(c.home).sound
+    assert verify(c.store_folder).sound
 
 
 def test_a_search_among_missing_files_stays_quick(tmp_path: Path, photos: Path) -> None:
@@ -307,7 +309,7 @@ def test_purge_leaves_no_word_behind_and_takes_gone_pictures(tmp_path: Path, pho
     index(c)
     picture = c.pictures.resolve(["000.jpg"])[0]
     c.store.purge([picture])
-    everything = b"".join(p.read_bytes() for p in c.home.folder.rglob("*") if p.is_file())
+    everything = b"".join(p.read_bytes() for p in c.store_folder.path.rglob("*") if p.is_file())
     assert b"verysecretword" not in everything
     assert json.loads(json.dumps(c.status().pictures)) == 7
 
@@ -315,14 +317,14 @@ def test_purge_leaves_no_word_behind_and_takes_gone_pictures(tmp_path: Path, pho
 def test_no_seal_while_a_reader_keeps_a_log_open(tmp_path: Path, photos: Path) -> None:
     c = opened(tmp_path, photos)
     index(c)
-    reader = sqlite3.connect(c.home.events, isolation_level=None)
+    reader = sqlite3.connect(c.store_folder.events, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM events").fetchone()
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([judge(c, "k")])
-    assert not (c.home.folder / "seal.json").exists()
+    assert not (c.store_folder.path / "seal.json").exists()
     reader.close()
-    assert verify(c.home).sound
+    assert verify(c.store_folder).sound
 
 
 def test_a_reader_that_met_a_publish_looks_again(
@@ -342,7 +344,7 @@ def test_a_reader_that_met_a_publish_looks_again(
         return real(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(store_folder, "current_version", overtaken)
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         assert len(reader.snapshot.ids()) == 9
 
 

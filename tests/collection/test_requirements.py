@@ -81,10 +81,10 @@ REFUSED: list[tuple[Asked, str]] = [
 def test_what_cannot_be_used_is_refused_before_anything_is_computed(
     c: Collection, counted: list[str], asked: Asked, said: str
 ) -> None:
-    before = everything(c.home.folder)
+    before = everything(c.store_folder.path)
     with pytest.raises(UsageError, match=said):
         asked(c)
-    assert counted == [] and everything(c.home.folder) == before
+    assert counted == [] and everything(c.store_folder.path) == before
     assert c.settings.features == "" and not c.status().word_model
 
 
@@ -108,7 +108,7 @@ def test_rankers_without_their_package_are_refused_first(
 def test_an_index_does_not_remember_what_is_not_installed(
     c: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = everything(c.home.folder)
+    before = everything(c.store_folder.path)
 
     def missing(name: str, package: str | None = None) -> None:
         return None
@@ -117,7 +117,7 @@ def test_an_index_does_not_remember_what_is_not_installed(
     for name in ("regions", "regions-deep"):
         with pytest.raises(MissingExtra):
             c.index(features=["color", name], compute=InlineCompute())
-    assert everything(c.home.folder) == before and c.settings.features == ""
+    assert everything(c.store_folder.path) == before and c.settings.features == ""
     monkeypatch.undo()
     assert not c.index(compute=InlineCompute()).problems
 

@@ -53,7 +53,7 @@ def test_answers_are_in_the_log_before_the_next_question(own: Collection) -> Non
     now = {key(s) for s in own.tag().suggestions}
     assert not now & {key(s) for s in (yes, no, doubt)} and own.tag().judged == 3
     assert review.close() == 1 and carries(own, yes) and not carries(own, no)
-    assert not pending(own.home)
+    assert not pending(own.store_folder)
 
 
 def test_accepted_words_are_found_by_search_and_taught(own: Collection) -> None:
@@ -65,7 +65,7 @@ def test_accepted_words_are_found_by_search_and_taught(own: Collection) -> None:
     report = own.models.train_regions(feature="regions", scenes=2)
     from sightline.collection.tagging.model import load_region_tagger
 
-    placer = load_region_tagger(own.home, report.model)
+    placer = load_region_tagger(own.store_folder, report.model)
     assert placer is not None
     terms = placer.columns([_id(yes.word), _id("cow")])
     at = placer.ids.tolist()
@@ -87,7 +87,7 @@ def test_a_no_is_remembered_for_good_also_by_the_next_model(own: Collection) -> 
         review.answer(no, False)
         review.answer(doubt, False)  # It is a cow, says the owner.
     assert own.index().seen
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         assert reader.snapshot.regions
     left = own.tag()
     assert key(no) not in {key(s) for s in left.suggestions} and left.judged == 2
@@ -130,7 +130,7 @@ def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> 
     review = own.tagging.review()
     yes, _, _ = some(review)
     review.answer(yes, True)
-    settle(own.home, 0.0)
+    settle(own.store_folder, 0.0)
     assert carries(own, yes)
     review.undo()
     assert review.close() == 1 and not carries(own, yes)
@@ -139,11 +139,11 @@ def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> 
 def test_answers_stand_where_the_store_is_busy_and_are_carried_later(own: Collection) -> None:
     review = own.tagging.review()
     yes, _, _ = some(review)
-    with Lock(own.home.folder, "index", 0.0):
+    with Lock(own.store_folder.path, "index", 0.0):
         review.answer(yes, True)
         with pytest.raises(StoreBusy):
             review.close()
-    assert pending(own.home) and not carries(own, yes)
+    assert pending(own.store_folder) and not carries(own, yes)
     own.tagging.review().close()
     assert carries(own, yes) and own.store.verify().sound
 

@@ -76,7 +76,7 @@ def change_much(photos: Path) -> None:
 def content(c: Collection) -> dict[bytes, tuple[object, ...]]:
     """Return all that the current version holds of each picture, by path."""
     out: dict[bytes, tuple[object, ...]] = {}
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         snapshot = reader.snapshot
         facts = reader.catalogue.facts(snapshot.ids().tolist())
         assert len(facts) == len(snapshot.ids())
@@ -132,15 +132,15 @@ def test_only_what_differs_is_read_where_the_newer_rows_are_damaged(
     tmp_path: Path, photos: Path
 ) -> None:
     c, first = changed_collection(tmp_path, photos)
-    newer = c.home.versions.read(c.store.version())
-    kept = {f.name for f in c.home.versions.read(first).files()}
+    newer = c.store_folder.versions.read(c.store.version())
+    kept = {f.name for f in c.store_folder.versions.read(first).files()}
     c.store.rollback(first)
     damaged = {f.name for f in newer.files()} - kept
     assert damaged
     for name in damaged:
-        data = bytearray((c.home.shards / name).read_bytes())
+        data = bytearray((c.store_folder.shards / name).read_bytes())
         data[-1] ^= 1
-        (c.home.shards / name).write_bytes(data)
+        (c.store_folder.shards / name).write_bytes(data)
     differing = sorted([EDITED, *NEW])
     assert worked(c) == (differing, differing)
     assert content(c) == fresh(tmp_path, photos)
@@ -166,7 +166,7 @@ def test_only_what_differs_is_read_where_the_newer_version_was_not_finished(
     with pytest.raises(Exception, match="Stopped"):
         c.index(compute=InlineCompute())
     monkeypatch.undo()
-    assert not describe_versions(c.home)[-1].finished
+    assert not describe_versions(c.store_folder)[-1].finished
     c.store.rollback(first)
     read, described = worked(c)
     # The moved picture's row is right already, if it was read before the stop.
@@ -182,16 +182,16 @@ def test_features_that_were_computed_after_the_older_version_are_reused(
     first = c.index(compute=InlineCompute()).version
     names = ["color", "visterms"]
     assert len(worked(c, names)[1]) == 8
-    (book,) = c.home.versions.read(c.store.version()).codebooks
+    (book,) = c.store_folder.versions.read(c.store.version()).codebooks
     before = content_sparse(c)
     c.store.rollback(first)
-    assert c.home.versions.read(c.store.version()).codebooks == (book,)
+    assert c.store_folder.versions.read(c.store.version()).codebooks == (book,)
     assert worked(c) == ([], [])
     assert content_sparse(c) == before
 
 
 def content_sparse(c: Collection) -> list[tuple[str, list[int], list[bytes]]]:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         ids, out = reader.snapshot.ids(), []
         for f in reader.snapshot.features():
             rows = reader.snapshot.rows(f, ids)
@@ -254,7 +254,7 @@ def test_a_picture_whose_facts_were_not_published_is_read_after_a_rollback(
     """A crash between log and publish, then a rollback: the mark of the crash stays."""
     c, first = changed_collection(tmp_path, photos)
     (picture,) = c.pictures.resolve([b"005.jpg"])
-    log = EventLog(c.home.events, write=True)
+    log = EventLog(c.store_folder.events, write=True)
     body = {"source": "txt", "tags": ["lost"], "text": ""}
     log.append([NewEvent("words", picture, body)])  # type: ignore[arg-type]
     log.close()
@@ -269,7 +269,7 @@ def test_rollback_says_from_which_version_to_which(tmp_path: Path, photos: Path)
     done = c.store.rollback()
     assert (done.version, done.left.number, done.restored.number) == (newest + 1, newest, first)
     assert (done.left.pictures, done.restored.pictures) == (9, 8)
-    assert describe_versions(c.home)[-1].note == f"rollback to {first}"
+    assert describe_versions(c.store_folder)[-1].note == f"rollback to {first}"
 
 
 def test_a_preview_after_a_rollback_reads_nothing(tmp_path: Path, photos: Path) -> None:
@@ -284,7 +284,7 @@ def test_repair_that_falls_back_to_an_older_version_trusts_no_row(
 ) -> None:
     c, _ = changed_collection(tmp_path, photos)
     name = f"{c.store.version():08d}.json"
-    (c.home.versions.folder / name).write_bytes(b"{}")
+    (c.store_folder.versions.folder / name).write_bytes(b"{}")
     c.store.repair(lambda text: None)
     assert content(c) == fresh(tmp_path, photos)
 
@@ -298,17 +298,17 @@ def test_a_rollback_or_index_killed_anywhere_leaves_no_wrong_row(
     c, first = changed_collection(tmp_path, photos)
     wanted = fresh(tmp_path, photos)
     kept = tmp_path / "kept"
-    shutil.copytree(c.home.folder, kept)
+    shutil.copytree(c.store_folder.path, kept)
 
     def work(say: object) -> None:
         c.store.rollback(first)
         c.index(compute=InlineCompute())
 
-    steps = run_child(work, Disk(c.home.folder, tmp_path / "shadow", 0)).steps
+    steps = run_child(work, Disk(c.store_folder.path, tmp_path / "shadow", 0)).steps
     for stop_at in range(1, steps, max(1, steps // 60)):
-        shutil.rmtree(c.home.folder)
-        shutil.copytree(kept, c.home.folder)
-        crash = run_child(work, Disk(c.home.folder, tmp_path / f"shadow-{stop_at}", stop_at))
+        shutil.rmtree(c.store_folder.path)
+        shutil.copytree(kept, c.store_folder.path)
+        crash = run_child(work, Disk(c.store_folder.path, tmp_path / f"shadow-{stop_at}", stop_at))
         assert not crash.finished
         read, _ = worked(c)
         assert content(c) == wanted, f"killed at step {stop_at}"
@@ -321,7 +321,7 @@ def test_segments_of_both_versions_are_really_merged(tmp_path: Path, photos: Pat
     with pytest.MonkeyPatch.context() as m:
         m.setattr(segments, "_MAX_SMALL", 0)
         c, first = changed_collection(tmp_path, photos)
-    a, b = c.home.versions.read(first), c.home.versions.read(c.store.version())
+    a, b = c.store_folder.versions.read(first), c.store_folder.versions.read(c.store.version())
     assert not _bases(a.segments) & _bases(b.segments)
 
 

@@ -62,15 +62,15 @@ def judged_and_saved(
 def known(c: Collection) -> Dataset:
     """Return what a training would learn from."""
     with (
-        c.home.reader() as reader,
-        contextlib.closing(EventLog(c.home.events, write=False)) as log,
+        c.store_folder.reader() as reader,
+        contextlib.closing(EventLog(c.store_folder.events, write=False)) as log,
     ):
         return load_known(reader, log)[0]
 
 
 def model_of(c: Collection) -> WordModel:
-    with c.home.reader() as reader:
-        found = load_word_model(c.home, reader.snapshot.model)
+    with c.store_folder.reader() as reader:
+        found = load_word_model(c.store_folder, reader.snapshot.model)
     assert found is not None
     return found
 
@@ -246,11 +246,11 @@ def test_words_that_a_review_accepted_are_ordinary_ones(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
     before = known(c)
     said: dict[str, Json] = {"query": "treasure", "word": "treasure", "source": SOURCE}
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         for picture, fits in ((9, 1.0), (21, 1.0), (33, 0.0)):
             body: dict[str, Json] = {**said, "relevance": fits, "mark": f"m{picture}"}
             judging.append([NewEvent("judged", picture, body, "reviewed")])
-    assert settle(c.home, 1.0) == 2
+    assert settle(c.store_folder, 1.0) == 2
     sample = known(c)
     assert term_id("treasure") in sample.terms and sample.saved is None
     assert set(sample.ids.tolist()) == {*before.ids.tolist(), 9, 21}
@@ -258,7 +258,7 @@ def test_words_that_a_review_accepted_are_ordinary_ones(tmp_path: Path) -> None:
 
 def test_without_saved_words_the_sample_is_the_one_of_words_alone(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         plain = load_dataset(reader.snapshot)
     found = known(c)
     assert found.basis() == plain.basis() and found.saved is None and found.unlabelled is None

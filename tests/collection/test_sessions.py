@@ -111,7 +111,7 @@ def test_another_process_goes_on_with_the_same_ranking(c: Collection, begun: str
         answer(session, 2)
     session.undo()
     here = session.next(50)
-    args = [str(c.root.decode()), str(c.home.folder), session.id]
+    args = [str(c.root.decode()), str(c.store_folder.path), session.id]
     told = subprocess.run([sys.executable, "-c", RESUME, *args], capture_output=True, check=True)
     mine = [[h.picture, float(h.score).hex(), h.tagged] for h in here]
     assert json.loads(told.stdout) == [*mine, here.share, here.after]
@@ -289,7 +289,7 @@ def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collec
 
 
 def test_filters_are_those_of_search_and_stay_in_force(c: Collection) -> None:
-    with Writer(c.home, "test") as w:
+    with Writer(c.store_folder, "test") as w:
         for p in range(1, 61):
             body: dict[str, Json] = {
                 "path": f"old/{p:04d}.jpg", "sha": "0" * 64, "size": p, "mtime": 1, "width": p,

@@ -26,7 +26,7 @@ def c(tmp_path: Path) -> Collection:
 
 def remove(c: Collection, picture: int) -> None:
     """Take a picture out of the collection, as an index does that finds its file gone."""
-    with Writer(c.home, "test") as w:
+    with Writer(c.store_folder, "test") as w:
         events = w.append([NewEvent("picture-gone", picture)])
         w.publish(Change(events=events, dead=[picture]), finished=True)
     os.remove(os.path.join(c.root, b"%04d.jpg" % (picture - 1)))
@@ -157,7 +157,7 @@ def test_an_unknown_session_and_one_of_another_store(
     other = judged_collection(place / "made")
     os.rename(place / "made" / "store", place / "store")
     other = Collection.open(place / "made" / "photos", store=place / "store")
-    with Writer(other.home, "test") as w:
+    with Writer(other.store_folder, "test") as w:
         w.note(Change(meta=[("root", f'"{other.root.decode()}"')]))
     session = other.judge(pictures=1)
     session.mark(positive=[7])
@@ -171,7 +171,7 @@ def test_a_session_goes_on_with_what_is_served_now_and_says_so(c: Collection) ->
     now = session.next(20)
     start = replace(session.start, model="words-0123456789ab", feature="ehd-0123456789ab")
     judged = [(e.picture, e.body) for e in events_of(c, "judged")]
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([NewEvent("session-started", None, start.body(), "older")])
         judging.append([NewEvent("judged", p, body, "older") for p, body in judged])
     older = c.judge(resume="older").next(20)
@@ -206,7 +206,7 @@ def test_what_begins_a_session_must_be_one_thing(c: Collection) -> None:
 
 def test_sessions_that_others_wrote_are_listed_but_not_resumed(c: Collection) -> None:
     c.models.learn_similarity(1, positive=[7], negative=[2], session="by hand")
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         body = {"query": "tree", "relevance": 1.0, "source": "me"}
         judging.append([NewEvent("judged", 3, body, "told")])  # type: ignore[arg-type]
     found = {s.id: s for s in c.sessions.all()}
@@ -223,7 +223,7 @@ def test_sessions_that_others_wrote_are_listed_but_not_resumed(c: Collection) ->
 def started(c: Collection, session: str, **changes: Json) -> None:
     """Write the beginning of a session, as another Sightline may have."""
     (body,) = [e.body for e in events_of(c, "session-started")][:1]
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([NewEvent("session-started", None, {**body, **changes}, session)])
 
 
@@ -233,7 +233,7 @@ def test_a_session_of_another_format(c: Collection) -> None:
     (kept,) = events_of(c, "session-started")
     assert SessionStart.of(kept) == session.start and kept.body["format"] == FORMAT
     old = {k: kept.body[k] for k in ("query", "like", "rows", "feature", "model", "version")}
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([NewEvent("session-started", None, old, "older")])
     assert len(c.judge(resume="older").next(200)) == 119
     started(c, "newer", format=FORMAT + 1, where={"colour": "red"})

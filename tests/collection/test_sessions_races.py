@@ -23,7 +23,7 @@ def c(tmp_path: Path) -> Collection:
 
 
 def carriers(c: Collection, session: str) -> list[int]:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return reader.catalogue.with_source(f"session:{session}")
 
 
@@ -85,7 +85,7 @@ def test_words_left_over_from_an_earlier_revert_are_dropped(c: Collection) -> No
     session = c.judge(pictures=1)
     session.mark(positive=[7, 13], negative=[2])
     session.save_as("find")
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([reverted(session.id)])
     assert carriers(c, session.id) == [7, 13]
     assert c.sessions.revert(session.id) and not c.sessions.revert(session.id)

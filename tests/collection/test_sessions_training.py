@@ -23,9 +23,9 @@ def c(tmp_path: Path) -> Collection:
 
 def sample(c: Collection, cap: int | None = None) -> Dataset:
     """Return what a training would see."""
-    log = EventLog(c.home.events, write=False)
+    log = EventLog(c.store_folder.events, write=False)
     try:
-        with c.home.reader() as reader:
+        with c.store_folder.reader() as reader:
             return load_dataset(reader.snapshot, log.judgements(cap))
     finally:
         log.close()
@@ -39,8 +39,8 @@ def carriers(s: Dataset, word: str) -> set[int]:
 
 def arrays_of(c: Collection) -> str:
     """Return the checksum of the arrays of the model in use."""
-    with c.home.reader() as reader:
-        model = c.home.models / reader.snapshot.model
+    with c.store_folder.reader() as reader:
+        model = c.store_folder.models / reader.snapshot.model
     return hashlib.sha256((model / "arrays.safetensors").read_bytes()).hexdigest()
 
 
@@ -65,7 +65,7 @@ def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
 ) -> None:
     session = c.judge(pictures=1)
     session.mark(positive=[7, 13], negative=[2])
-    log = EventLog(c.home.events, write=False)
+    log = EventLog(c.store_folder.events, write=False)
     assert log.judgements() == [] and log.similarity_judgements() == []
     said = log.similarity_judgements(sessions=True)
     assert [(j.query, j.picture, j.alike) for j in said] == [
@@ -107,7 +107,7 @@ def test_one_session_can_speak_of_so_many_pictures_only(c: Collection) -> None:
 
 
 def test_the_cap_is_a_setting_that_training_obeys(c: Collection) -> None:
-    free = Collection.open(c.root, store=c.home.folder, session_cap=0)
+    free = Collection.open(c.root, store=c.store_folder.path, session_cap=0)
     never = train(free)
     session = c.judge("word2")
     session.mark(positive=[9, 21, 33], negative=[3, 15])
@@ -128,7 +128,7 @@ def test_a_hostile_session_hardly_moves_other_words(tmp_path: Path) -> None:
 
     before = found()
     body = {"query": "word2", "source": "session"}
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         for p in range(1, 241):
             lie = {**body, "relevance": float(kind_of(p) != 2)}
             judging.append([NewEvent("judged", p, lie, "hostile")])  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def test_words_of_a_session_survive_an_edit_of_the_picture_and_a_repair(tmp_path
     make_photo(photos / "001.jpg", 77)
     c.index()
     assert [h.path for h in c.search("treasure")] == [b"001.jpg"]
-    c.home.catalogue.unlink()
+    c.store_folder.catalogue.unlink()
     c.store.repair(lambda _: None)
     assert [h.path for h in c.search("treasure")] == [b"001.jpg"]
     assert c.store.purge(sessions=[session.id]) >= 4

@@ -52,7 +52,7 @@ def lists(c: Collection, name: str) -> dict[str, tuple[str, ...]]:
 
 def own_tags(c: Collection) -> dict[str, tuple[str, ...]]:
     """Return the tags that the sidecars give, as they are stored."""
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         facts = reader.catalogue.facts(range(1, 9))
         return {
             f.path.decode(): words.tags

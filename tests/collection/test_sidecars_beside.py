@@ -303,7 +303,7 @@ def test_what_a_killed_run_left_is_removed(c: Collection) -> None:
 
 
 def test_two_runs_do_not_meet(c: Collection) -> None:
-    with Lock(c.home.folder, "index"), pytest.raises(StoreBusy):
+    with Lock(c.store_folder.path, "index"), pytest.raises(StoreBusy):
         into(c)
     assert not list(folder_of(c).glob("*.xmp"))
 

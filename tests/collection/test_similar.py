@@ -93,7 +93,7 @@ def test_the_order_is_that_of_a_slow_twin(c: Collection) -> None:
     asked = ["across/000.png", "down/001.png"], ["rising/002.png"]
     found = c.similar(*asked[0], negative=asked[1], k=37, compute=INLINE)
     ids = c.pictures.resolve([*asked[0], *asked[1]])
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         alike = uniform(reader.snapshot)
         slow = ranked_by_likeness(reader.snapshot, alike, ids[:2], ids[2:])
     assert [h.picture for h in found.hits] == [picture for picture, _ in slow]
@@ -190,7 +190,7 @@ def test_pictures_without_descriptors_cannot_be_compared(tmp_path: Path) -> None
         c.models.train_similarity(dry_run=True)
     with pytest.raises(CollectionError, match="No descriptor"):
         c.models.learn_similarity("across/000.png", positive=["across/004.png"])
-    log = EventLog(c.home.events, write=False)
+    log = EventLog(c.store_folder.events, write=False)
     assert log.similarity_judgements() == []
     log.close()
 
@@ -204,7 +204,7 @@ def vectors(c: Collection, file: Path, paths: list[str], length: int = 3) -> str
 
 
 def paths_of(c: Collection) -> list[str]:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return sorted(os.fsdecode(k.path) for k in reader.catalogue.known())
 
 
@@ -238,8 +238,8 @@ def test_a_picture_from_outside_has_no_imported_vector_and_that_is_said(
 def test_a_picture_that_lacks_a_descriptor_is_described_now(own: Collection) -> None:
     before = own.similar("across/000.png", compute=INLINE)
     (picture,) = own.pictures.resolve(["across/000.png"])
-    with Writer(own.home, "test") as writer:
-        here = Snapshot(own.home.shards, writer.version)
+    with Writer(own.store_folder, "test") as writer:
+        here = Snapshot(own.store_folder.shards, writer.version)
         publish_rows(writer, here, "edges", {picture}, {}, None, NoProgress())
     found = own.similar("across/000.png", compute=INLINE)
     assert found.partly == (("edges", 1),) and not found.lacking
@@ -292,8 +292,8 @@ def test_training_describes_where_asked_and_ranks_by_what_was_learnt(own: Collec
 def test_of_many_pictures_a_shortlist_is_ranked_and_misses_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, _ = plant_similar(tmp_path / "store", 600, noises=1)
-    with home.reader() as reader:
+    store_folder, _ = plant_similar(tmp_path / "store", 600, noises=1)
+    with store_folder.reader() as reader:
         snapshot = reader.snapshot
         alike = uniform(snapshot)
         chosen = choose_shortlist(snapshot, alike, snapshot.ids()[:300], depth=60)

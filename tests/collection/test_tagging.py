@@ -80,10 +80,10 @@ def test_the_model_is_proven_on_pictures_it_never_saw(own: Collection) -> None:
 
 
 def test_the_same_pictures_teach_the_same_model(own: Collection, collection: Collection) -> None:
-    with collection.home.reader() as reader:
+    with collection.store_folder.reader() as reader:
         name = reader.snapshot.regions
     report = own.models.train_regions(feature="regions", scenes=2)
-    files = [c.home.models / m / "arrays.safetensors" for c, m in
+    files = [c.store_folder.models / m / "arrays.safetensors" for c, m in
              ((collection, name), (own, report.model))]  # fmt: skip
     assert files[0].read_bytes() == files[1].read_bytes()
 
@@ -93,7 +93,7 @@ def test_a_model_that_is_worse_is_refused_unless_forced(
 ) -> None:
     from sightline.regions.scored import ScoredRegionModel
 
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         before = reader.snapshot.regions
     fit = ScoredRegionModel.fit
 
@@ -106,7 +106,7 @@ def test_a_model_that_is_worse_is_refused_unless_forced(
         match=r"worse than the one in use: F 0\.\d+ against 0\.9.*--force",
     ):
         own.models.train_regions(feature="regions", scenes=2)
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         assert reader.snapshot.regions == before
     report = own.models.train_regions(feature="regions", scenes=2, force=True)
     assert report.forced and report.version and "forced" in own.status().region_model
@@ -164,12 +164,12 @@ def test_hits_are_placed_by_the_regions_their_colours_show(collection: Collectio
 
 
 def test_the_owners_list_merges_and_drops(own: Collection) -> None:
-    (own.home.folder / FILE).write_text('drop = ["sky"]\n[merge]\nland = ["grass", "sand"]\n')
+    (own.store_folder.path / FILE).write_text('drop = ["sky"]\n[merge]\nland = ["grass", "sand"]\n')
     assert not own.store.verify().strays
     report = own.models.train_regions(feature="regions", scenes=2)
     assert report.words == 3  # dusk, cow and boat; every picture shows land
-    with own.home.reader() as reader:
-        placer = load_region_tagger(own.home, reader.snapshot.regions)
+    with own.store_folder.reader() as reader:
+        placer = load_region_tagger(own.store_folder, reader.snapshot.regions)
     assert placer is not None and placer.words == own.tagging.word_list()
     assert {s.word for s in own.tag(filters=Filters(untagged=True)).suggestions} <= {
         "dusk",
@@ -197,7 +197,7 @@ def test_pictures_added_later_are_cut_by_the_index_and_tagged(tmp_path: Path) ->
 def test_regions_are_no_vectors_to_rank_or_compare_by(own: Collection) -> None:
     from sightline.errors import SightlineError
 
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         assert all(f.startswith("regions-") for f in reader.snapshot.features())
     with pytest.raises(SightlineError, match="descriptor"):
         own.similar("000.png")
@@ -234,19 +234,19 @@ def test_the_named_kind_of_regions_is_learnt_from(
 
 
 def test_a_purge_forgets_the_model(own: Collection) -> None:
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         name = reader.snapshot.regions
     assert own.store.purge(pictures=["000.png"])
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         assert reader.snapshot.regions == ""
         assert 1 not in reader.snapshot.ids()
-    assert own.store.verify().sound and name not in os.listdir(own.home.models)
+    assert own.store.verify().sound and name not in os.listdir(own.store_folder.models)
 
 
 def test_a_damaged_model_is_mended(own: Collection) -> None:
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         name = reader.snapshot.regions
-    file = own.home.models / name / "arrays.safetensors"
+    file = own.store_folder.models / name / "arrays.safetensors"
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)

@@ -40,7 +40,7 @@ def photo(c: Collection, i: int) -> Path:
 
 
 def log(c: Collection) -> EventLog:
-    return EventLog(c.home.events, write=False)
+    return EventLog(c.store_folder.events, write=False)
 
 
 def answered(c: Collection, picture: int, word: str, fits: bool, session: str, source: str) -> None:
@@ -48,7 +48,7 @@ def answered(c: Collection, picture: int, word: str, fits: bool, session: str, s
         "query": word, "relevance": float(fits), "source": source, "mark": f"{picture}{fits}",
         "word": word if fits and source == SOURCE else "",
     }  # fmt: skip
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([NewEvent("judged", picture, body, session)])
 
 
@@ -89,7 +89,7 @@ def test_a_replaced_picture_is_looked_at_anew(changing: Collection) -> None:
 
 
 def test_a_word_that_only_the_list_knows_is_spelt(own: Collection) -> None:
-    (own.home.folder / "tag-words.toml").write_text('[merge]\nvessel = ["boat"]\n')
+    (own.store_folder.path / "tag-words.toml").write_text('[merge]\nvessel = ["boat"]\n')
     own.models.train_regions(feature="regions")
     words = {s.word for s in own.tag(precision=0.7).suggestions}
     assert "vessel" in words and "?" not in words
@@ -102,11 +102,11 @@ def test_a_word_that_only_the_list_knows_is_spelt(own: Collection) -> None:
 
 
 def test_synonyms_are_judged_as_what_they_count_as(own: Collection) -> None:
-    (own.home.folder / "tag-words.toml").write_text('[merge]\nvessel = ["boat"]\n')
-    list_ = load_list(own.home.folder).counts_as()
+    (own.store_folder.path / "tag-words.toml").write_text('[merge]\nvessel = ["boat"]\n')
+    list_ = load_list(own.store_folder.path).counts_as()
     boat = next(i for i in range(N - UNTAGGED) if i % 4 == 1) + 1
     said = [Judgement("vessel", boat, 0.0, SOURCE, 9)]
-    with own.home.reader() as reader:
+    with own.store_folder.reader() as reader:
         for judgements, carried in (([], True), (said, False)):
             ground = load_region_dataset(reader.snapshot, judgements, list_)
             at = int(np.searchsorted(ground.terms, term_id("vessel")))
@@ -129,7 +129,7 @@ def test_a_later_no_takes_an_accepted_word_back(own: Collection) -> None:
     with contextlib.closing(log(own)) as events:
         assert accepted(events)["first"] == {bare: ("cow",)}
     answered(own, bare, "cow", False, "second", "judge")
-    with contextlib.closing(log(own)) as events, own.home.reader() as reader:
+    with contextlib.closing(log(own)) as events, own.store_folder.reader() as reader:
         assert accepted(events)["first"] == {}
         picture, term = carried_and_judged(reader.snapshot, events.judgements())
     assert not ((picture == bare) & (term == term_id("cow"))).any()

@@ -37,7 +37,7 @@ Float = NDArray[np.float32]
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> StoreFolder:
+def store_folder(tmp_path: Path) -> StoreFolder:
     words, rows = clusters(200, 6)
     # A twentieth of the pictures has no words, and lies in the space all the same.
     return plant(tmp_path / "store", [ws if i % 20 else [] for i, ws in enumerate(words)],
@@ -45,10 +45,10 @@ def home(tmp_path: Path) -> StoreFolder:
 
 
 def trained(
-    home: StoreFolder, ranker: str = "lscmr", progress: RecordedProgress | None = None
+    store_folder: StoreFolder, ranker: str = "lscmr", progress: RecordedProgress | None = None
 ) -> StoreFolder:
-    train(home, TrainOptions(rankers=(ranker,)), 0.0, progress or NoProgress())
-    return home
+    train(store_folder, TrainOptions(rankers=(ranker,)), 0.0, progress or NoProgress())
+    return store_folder
 
 
 def points(reader: Reader, name: str) -> Float:
@@ -62,10 +62,10 @@ def test_there_are_four_rankers_across_kinds() -> None:
 
 @pytest.mark.parametrize("ranker", ACROSS)
 def test_published_points_give_the_scores_of_words_and_texts(
-    home: StoreFolder, ranker: str
+    store_folder: StoreFolder, ranker: str
 ) -> None:
-    with trained(home, ranker).reader() as reader:
-        learnt = load_word_model(home, reader.snapshot.model)
+    with trained(store_folder, ranker).reader() as reader:
+        learnt = load_word_model(store_folder, reader.snapshot.model)
         assert learnt is not None
         pictures, texts = (points(reader, learnt.points_of(w)) for w in (PICTURES, TEXTS))
         (segment,) = reader.snapshot.segments
@@ -84,8 +84,8 @@ def test_published_points_give_the_scores_of_words_and_texts(
 
 
 @pytest.mark.parametrize("ranker", ACROSS)
-def test_a_text_finds_pictures_and_a_picture_texts(home: StoreFolder, ranker: str) -> None:
-    with trained(home, ranker).reader() as reader:
+def test_a_text_finds_pictures_and_a_picture_texts(store_folder: StoreFolder, ranker: str) -> None:
+    with trained(store_folder, ranker).reader() as reader:
         space = SharedSpace(reader)
         (segment,) = reader.snapshot.segments
         carried = [set(segment.words(r).tolist()) for r in range(len(segment.ids))]
@@ -105,9 +105,9 @@ def test_a_text_finds_pictures_and_a_picture_texts(home: StoreFolder, ranker: st
         assert np.mean(shares) > 0.8
 
 
-def test_a_curve_tells_how_likely_a_text_fits(home: StoreFolder) -> None:
-    with trained(home).reader() as reader:
-        learnt = load_word_model(home, reader.snapshot.model)
+def test_a_curve_tells_how_likely_a_text_fits(store_folder: StoreFolder) -> None:
+    with trained(store_folder).reader() as reader:
+        learnt = load_word_model(store_folder, reader.snapshot.model)
         assert learnt is not None and learnt.text_curve is not None
         sample = load_dataset(reader.snapshot)
         scores = learnt.proof.points(sample.views) @ learnt.proof.text_points(sample.labels).T
@@ -117,46 +117,46 @@ def test_a_curve_tells_how_likely_a_text_fits(home: StoreFolder) -> None:
         assert np.array_equal(text_curve(learnt.proof, sample), text_curve(learnt.proof, sample))
 
 
-def test_points_go_with_the_model_and_older_ones_say_what_to_do(home: StoreFolder) -> None:
-    with trained(home).reader() as reader:
+def test_points_go_with_the_model_and_older_ones_say_what_to_do(store_folder: StoreFolder) -> None:
+    with trained(store_folder).reader() as reader:
         name = SharedSpace(reader).model.points_of(PICTURES)
         assert len(reader.snapshot.top(DenseQuery(name, points(reader, name)[0]), 3).ids) == 3
-    with Writer(home, "test") as w:
+    with Writer(store_folder, "test") as w:
         # As a release before this one left it: a model, and no points.
         w._swap(_without_points(w), Change())
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         space = SharedSpace(reader)
         with pytest.raises(CollectionError, match=r"Run: sightline train --ranker lscmr"):
             space.pictures(space.words[0], 3)
-    trained(home, "ridge")
-    with home.reader() as reader, pytest.raises(UsageError, match="has no space"):
+    trained(store_folder, "ridge")
+    with store_folder.reader() as reader, pytest.raises(UsageError, match="has no space"):
         SharedSpace(reader)
 
 
 def _without_points(writer: Writer) -> Version:
     segments = []
     for s in writer.version.segments:
-        found = open_scores(writer.home.shards, s)
+        found = open_scores(writer.store_folder.shards, s)
         assert found is not None
         bare = Scores(found.model, found.terms, found.rows)
-        segments.append(with_scores(writer.home.shards, s, bare))
+        segments.append(with_scores(writer.store_folder.shards, s, bare))
     return replace(writer.version, number=writer.version.number + 1, segments=tuple(segments))
 
 
-def test_rounds_are_told_while_it_learns(home: StoreFolder) -> None:
+def test_rounds_are_told_while_it_learns(store_folder: StoreFolder) -> None:
     told = RecordedProgress()
-    trained(home, "lscmr", told)
+    trained(store_folder, "lscmr", told)
     rounds = [n for n in told.noted if n.startswith("lscmr, round ")]
     assert len(rounds) > 5 and "objective" in rounds[0] and "violation" in rounds[-1]
 
 
 def test_words_that_are_not_published_are_found_by_points(
-    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
+    store_folder: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sightline.collection.models.word_model.LEAST_PUBLISHED", 2)
     monkeypatch.setattr("sightline.collection.models.word_model.BUDGET", 0.0)
-    with trained(home).reader() as reader:
-        learnt = load_word_model(home, reader.snapshot.model)
+    with trained(store_folder).reader() as reader:
+        learnt = load_word_model(store_folder, reader.snapshot.model)
         assert learnt is not None and len(learnt.published) == 2 < len(learnt.terms)
         rare = np.setdiff1d(learnt.terms, learnt.terms[learnt.published])[:1]
         query = WordQuery(rare, np.ones(1, np.float32), np.zeros(1, np.float32))
@@ -175,10 +175,10 @@ def test_what_is_written_of_a_picture_is_one_line() -> None:
 
 
 def test_a_model_of_fewer_words_than_its_ranker_could_learn_is_trained(
-    home: StoreFolder, monkeypatch: pytest.MonkeyPatch
+    store_folder: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sightline.collection.models.training.MOST_WORDS", 5)
     # The other one cannot learn here, but bounds the words while both may be chosen.
-    report = train(home, TrainOptions(rankers=("lscmr", "cmrm")), 0.0, NoProgress())
+    report = train(store_folder, TrainOptions(rankers=("lscmr", "cmrm")), 0.0, NoProgress())
     assert report.recipe.startswith("lscmr") and report.words == 5
-    assert is_trained(home)
+    assert is_trained(store_folder)

@@ -29,26 +29,26 @@ from tests.factories.planted_stores import clusters, noise_like, plant
 QUICK = TrainOptions(rankers=("ridge",))
 
 
-def run(home: StoreFolder, options: TrainOptions = QUICK) -> object:
-    return train(home, options, 0.0, NoProgress())
+def run(store_folder: StoreFolder, options: TrainOptions = QUICK) -> object:
+    return train(store_folder, options, 0.0, NoProgress())
 
 
-def sha(home: StoreFolder) -> str:
-    with home.reader() as reader:
+def sha(store_folder: StoreFolder) -> str:
+    with store_folder.reader() as reader:
         return hashlib.sha256(
-            arrays_file(home.models, reader.snapshot.model).read_bytes()
+            arrays_file(store_folder.models, reader.snapshot.model).read_bytes()
         ).hexdigest()
 
 
 @pytest.mark.all_rankers
 def test_the_words_of_pictures_are_learnt_and_the_gain_is_proven(tmp_path: Path) -> None:
     words, rows = clusters(300, 10)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    report = train(home, TrainOptions(), 0.0, NoProgress())
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    report = train(store_folder, TrainOptions(), 0.0, NoProgress())
     assert report.proof.candidate > 0.9 > 0.4 > report.proof.baseline
     assert report.proof.p < 1e-4 and report.proof.harmed <= 0.1 * report.proof.n
     assert not report.forced and report.words == 15 and report.pictures == 300
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         assert reader.snapshot.model == report.model and reader.snapshot.version == report.version
 
 
@@ -57,7 +57,7 @@ def test_it_chooses_the_feature_that_tells_something(tmp_path: Path) -> None:
     noise = noise_like(rows)
     first = plant(tmp_path / "a", words, {"left": rows, "right": noise})
     second = plant(tmp_path / "b", words, {"left": noise, "right": rows})
-    chosen = [run(home).recipe for home in (first, second)]  # type: ignore[attr-defined]
+    chosen = [run(store_folder).recipe for store_folder in (first, second)]  # type: ignore[attr-defined]
     assert "left" in chosen[0] and "right" not in chosen[0]
     assert "right" in chosen[1] and "left" not in chosen[1]
 
@@ -105,19 +105,19 @@ def test_held_out_pictures_do_not_take_part_in_choosing(tmp_path: Path) -> None:
 
 def test_the_gate_keeps_out_what_is_worse_than_the_model_in_use(tmp_path: Path) -> None:
     words, rows = clusters(400, 20)
-    home = plant(tmp_path / "store", words, {"signal": rows, "noise": noise_like(rows)})
-    run(home)
-    with home.reader() as reader:
+    store_folder = plant(tmp_path / "store", words, {"signal": rows, "noise": noise_like(rows)})
+    run(store_folder)
+    with store_folder.reader() as reader:
         before = reader.snapshot.model, reader.snapshot.version
     noise = TrainOptions(rankers=("ridge",), features=("noise",))
     with pytest.raises(NotBetter, match=r"word model is worse than the one in use: .* --force"):
-        run(home, noise)
-    with home.reader() as reader:
+        run(store_folder, noise)
+    with store_folder.reader() as reader:
         assert (reader.snapshot.model, reader.snapshot.version) == before
-    forced = run(home, TrainOptions(("ridge",), ("noise",), force=True))
+    forced = run(store_folder, TrainOptions(("ridge",), ("noise",), force=True))
     assert forced.forced and forced.proof.candidate_on_common < forced.proof.current  # type: ignore[attr-defined]
-    with home.reader() as reader:
-        learnt = load_word_model(home, reader.snapshot.model)
+    with store_folder.reader() as reader:
+        learnt = load_word_model(store_folder, reader.snapshot.model)
     assert learnt is not None
     figures = learnt.about["figures"]
     assert isinstance(figures, dict) and figures["forced"] is True
@@ -135,17 +135,17 @@ def test_the_gate_keeps_out_what_is_worse_than_no_model(tmp_path: Path) -> None:
         [f"{'right' if s else 'left'}{f}", f"{'up' if u else 'down'}{f}", "right" if s else "left"]
         for s, u, f in zip(side, up, few, strict=True)
     ]
-    home = plant(tmp_path / "store", words, {"plane": rows})
+    store_folder = plant(tmp_path / "store", words, {"plane": rows})
     with pytest.raises(NotBetter, match="worse than the untrained order: mean AvgP"):
-        run(home)
-    with home.reader() as reader:
+        run(store_folder)
+    with store_folder.reader() as reader:
         assert reader.snapshot.model == ""
 
 
 def test_few_pictures_give_a_model_that_is_marked_unproven(tmp_path: Path) -> None:
     words, rows = clusters(12, 2)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    report = run(home)
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    report = run(store_folder)
     assert report.unproven and report.version  # type: ignore[attr-defined]
 
 
@@ -153,17 +153,17 @@ def test_training_is_the_same_to_the_byte_ten_times_out_of_ten(tmp_path: Path) -
     words, rows = clusters(120, 6, noise=0.8)
     found = set()
     for i in range(10):
-        home = plant(tmp_path / f"{i}", words, {"signal": rows})
-        run(home, TrainOptions())
-        found.add(sha(home))
+        store_folder = plant(tmp_path / f"{i}", words, {"signal": rows})
+        run(store_folder, TrainOptions())
+        found.add(sha(store_folder))
     assert len(found) == 1
 
 
 @pytest.mark.all_rankers
 def test_training_is_the_same_to_the_byte_in_another_process(tmp_path: Path) -> None:
     words, rows = clusters(120, 6, noise=0.8)
-    home = plant(tmp_path / "here", words, {"signal": rows})
-    run(home, TrainOptions())
+    store_folder = plant(tmp_path / "here", words, {"signal": rows})
+    run(store_folder, TrainOptions())
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.factories.planted_stores import clusters, plant\n"
@@ -175,7 +175,7 @@ def test_training_is_the_same_to_the_byte_in_another_process(tmp_path: Path) -> 
         [sys.executable, "-c", code, str(tmp_path / "there")],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
     )  # fmt: skip
-    assert there.stdout.strip() == sha(home)
+    assert there.stdout.strip() == sha(store_folder)
 
 
 def test_a_reverted_session_leaves_no_trace(tmp_path: Path) -> None:
@@ -183,28 +183,28 @@ def test_a_reverted_session_leaves_no_trace(tmp_path: Path) -> None:
     never, reverted, kept = (
         plant(tmp_path / name, words, {"signal": rows}) for name in ("a", "b", "c")
     )
-    for home in (reverted, kept):
-        with Judging(home) as judging:
+    for store_folder in (reverted, kept):
+        with Judging(store_folder) as judging:
             for picture in (3, 8, 20):
                 body = {"query": "word0", "relevance": 1.0, "source": "person"}
                 judging.append([NewEvent("judged", picture, body, session="s1")])  # type: ignore[arg-type]
-            if home is reverted:
+            if store_folder is reverted:
                 judging.append([NewEvent("session-reverted", body={"session": "s1"})])
-    for home in (never, reverted, kept):
-        run(home, TrainOptions())
+    for store_folder in (never, reverted, kept):
+        run(store_folder, TrainOptions())
     assert sha(never) == sha(reverted) != sha(kept)
 
 
 def test_judgements_add_words_and_take_them_away(tmp_path: Path) -> None:
     words, rows = clusters(60, 6)
-    home = plant(tmp_path / "store", [*words, []], {"signal": np.vstack([rows, rows[:1]])})
-    with Judging(home) as judging:
+    store_folder = plant(tmp_path / "store", [*words, []], {"signal": np.vstack([rows, rows[:1]])})
+    with Judging(store_folder) as judging:
         for picture, query, relevance in ((61, "word3 pair1", 1.0), (1, "word0", -1.0),
                                           (2, "word1 pair0", -1.0)):  # fmt: skip
             body = {"query": query, "relevance": relevance, "source": "person"}
             judging.append([NewEvent("judged", picture, body)])  # type: ignore[arg-type]
         said = judging.log.judgements()
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         sample = load_dataset(reader.snapshot, said)
 
     def carried(picture: int) -> set[int]:
@@ -220,39 +220,39 @@ def test_interrupted_training_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, rows = clusters(120, 6)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    run(home)
-    before = sha(home)
-    files = sorted(p.name for p in home.models.iterdir())
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    run(store_folder)
+    before = sha(store_folder)
+    files = sorted(p.name for p in store_folder.models.iterdir())
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SegmentScorer, "scores", stop)
     with pytest.raises(KeyboardInterrupt):
-        run(home)
+        run(store_folder)
     monkeypatch.undo()
-    assert sha(home) == before
-    with Writer(home, "test"):
+    assert sha(store_folder) == before
+    with Writer(store_folder, "test"):
         pass  # Whoever writes next removes what was left over.
-    assert sorted(p.name for p in home.models.iterdir()) == files
+    assert sorted(p.name for p in store_folder.models.iterdir()) == files
 
 
 def test_a_training_that_another_one_overtook_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, rows = clusters(120, 6)
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     real = selection.select_recipe
 
     def overtaken(*args: object) -> object:
         monkeypatch.setattr(selection, "select_recipe", real)
-        run(home, TrainOptions(("ridge",)))
+        run(store_folder, TrainOptions(("ridge",)))
         return real(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(selection, "select_recipe", overtaken)
     with pytest.raises(StoreBusy, match="Another training was published"):
-        run(home)
+        run(store_folder)
 
 
 @pytest.mark.parametrize(
@@ -269,43 +269,43 @@ def test_what_cannot_be_learnt_from_is_said_in_a_line(
     tmp_path: Path, words: list[list[str]], said: str
 ) -> None:
     rows = np.eye(len(words), 4, dtype=np.float32)
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     with pytest.raises(CollectionError, match=said):
-        run(home)
+        run(store_folder)
 
 
 def test_pictures_that_are_all_alike_teach_nothing_and_harm_nothing(tmp_path: Path) -> None:
     words, rows = clusters(100, 5)
-    home = plant(tmp_path / "store", words, {"same": np.ones_like(rows)})
-    report = run(home, TrainOptions())
+    store_folder = plant(tmp_path / "store", words, {"same": np.ones_like(rows)})
+    report = run(store_folder, TrainOptions())
     assert report.proof.candidate == pytest.approx(report.proof.baseline, abs=0.2)  # type: ignore[attr-defined]
 
 
 def test_one_word_among_pictures_without_it_is_learnt(tmp_path: Path) -> None:
     words, rows = clusters(100, 2)
     one = [["cat"] if w[0] == "word0" else ["thing"] for w in words]
-    home = plant(tmp_path / "store", one, {"signal": rows})
-    report = run(home)
+    store_folder = plant(tmp_path / "store", one, {"signal": rows})
+    report = run(store_folder)
     assert report.words == 2 and report.unproven  # type: ignore[attr-defined]
 
 
 def test_unknown_rankers_and_features_are_named(tmp_path: Path) -> None:
     words, rows = clusters(60, 3)
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     with pytest.raises(UsageError, match=r"no ranker 'magic'\. Known: cca, cmrm, cmtt"):
-        run(home, TrainOptions(rankers=("magic",)))
+        run(store_folder, TrainOptions(rankers=("magic",)))
     with pytest.raises(UsageError, match=r"no feature 'colour' \(they have: signal\)"):
-        run(home, TrainOptions(features=("colour",)))
+        run(store_folder, TrainOptions(features=("colour",)))
 
 
 def test_words_beyond_the_budget_are_scored_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, rows = clusters(120, 8)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    run(home)
-    with home.reader() as reader:
-        learnt = load_word_model(home, reader.snapshot.model)
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    run(store_folder)
+    with store_folder.reader() as reader:
+        learnt = load_word_model(store_folder, reader.snapshot.model)
         assert learnt is not None and len(learnt.terms) == 12
         terms = learnt.terms[[2, 7]]
         query = learnt.query(terms, [1.0, 2.0])
@@ -315,10 +315,10 @@ def test_words_beyond_the_budget_are_scored_when_asked_for(
         "sightline.collection.models.word_model.BUDGET", 4 * 3 / (4 * rows.shape[1])
     )
     monkeypatch.setattr("sightline.collection.models.word_model.LEAST_PUBLISHED", 1)
-    run(home, TrainOptions(("ridge",), force=True))
-    with home.reader() as reader:
+    run(store_folder, TrainOptions(("ridge",), force=True))
+    with store_folder.reader() as reader:
         few = {s.scores.terms.size for s in reader.snapshot.segments if s.scores}
-        learnt = load_word_model(home, reader.snapshot.model)
+        learnt = load_word_model(store_folder, reader.snapshot.model)
         assert learnt is not None
         got = reader.snapshot.top(learnt.query(terms, [1.0, 2.0]), 50, None, learnt.more)
         lost = reader.snapshot.top(learnt.query(terms, [1.0, 2.0]), 50)
@@ -330,12 +330,12 @@ def test_words_beyond_the_budget_are_scored_when_asked_for(
 def test_a_model_scores_what_its_learner_scores(tmp_path: Path) -> None:
     """What is published is what the fitted recipe says, for every ranker, saved and loaded."""
     words, rows = clusters(90, 5, noise=0.6)
-    home = plant(tmp_path / "store", words, {"signal": rows, "more": rows[:, ::-1].copy()})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows, "more": rows[:, ::-1].copy()})
     for ranker in ("ridge", "pamir"):
-        run(home, TrainOptions((ranker,), force=True))
-        with home.reader() as reader:
+        run(store_folder, TrainOptions((ranker,), force=True))
+        with store_folder.reader() as reader:
             sample = load_dataset(reader.snapshot)
-            learnt = load_word_model(home, reader.snapshot.model, checked=True)
+            learnt = load_word_model(store_folder, reader.snapshot.model, checked=True)
             assert learnt is not None
             again = recipe.fit(learnt.served.recipe, sample)
             assert np.allclose(again.scores(sample.views), learnt.served.scores(sample.views))

@@ -26,9 +26,9 @@ def test_a_first_try_on_a_handful_of_pictures_holds_up_nothing(tmp_path: Path) -
     """Its proof had seen the pictures it would be compared on, or hardly any."""
     for seed in range(3):
         words, rows = clusters(400, 20, seed=seed, noise=0.9)
-        home = plant(tmp_path / str(seed), words[:4], {"signal": rows[:4]})
-        run(home, TrainOptions(("ridge",), force=True))
-        with Writer(home, "test") as writer:
+        store_folder = plant(tmp_path / str(seed), words[:4], {"signal": rows[:4]})
+        run(store_folder, TrainOptions(("ridge",), force=True))
+        with Writer(store_folder, "test") as writer:
             known = 4
             events = writer.append([seen_event(i) for i in range(known, 400)])
             batch = Batch(
@@ -38,14 +38,14 @@ def test_a_first_try_on_a_handful_of_pictures_holds_up_nothing(tmp_path: Path) -
                 features=(FeatureRows("signal-0123456789ab", rows[known:]),),
             )
             writer.publish(Change(events=events, batches=[batch]), finished=True)
-        report = run(home)
+        report = run(store_folder)
         assert not report.forced and not report.unproven  # type: ignore[attr-defined]
 
 
 def test_an_unproven_model_is_not_called_forced(tmp_path: Path) -> None:
     words, rows = clusters(40, 2)
-    home = plant(tmp_path / "store", words, {"noise": noise_like(rows)})
-    report = run(home)
+    store_folder = plant(tmp_path / "store", words, {"noise": noise_like(rows)})
+    report = run(store_folder)
     assert report.unproven and not report.forced  # type: ignore[attr-defined]
 
 
@@ -60,16 +60,16 @@ def test_words_unseen_while_choosing_are_served_all_the_same() -> None:
 
 def test_a_judged_word_that_no_picture_carries_is_evaluated_too(tmp_path: Path) -> None:
     words, rows = clusters(200, 20)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    with Judging(home) as judging:
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    with Judging(store_folder) as judging:
         for picture in range(1, 200, 20):
             body = {"query": "judged", "relevance": 1.0, "source": "person"}
             judging.append([NewEvent("judged", picture, body)])  # type: ignore[arg-type]
             judging.append([NewEvent("judged", picture + 10_000, body)])  # type: ignore[arg-type]
-    run(home)
-    found = evaluate(home, NoProgress(), curve=False)
+    run(store_folder)
+    found = evaluate(store_folder, NoProgress(), curve=False)
     assert found.groups[0].n > 30
-    judged, ranked = trec(home)
+    judged, ranked = trec(store_folder)
     assert len(judged) == len(ranked) > 30
 
 
@@ -77,24 +77,24 @@ def test_pictures_removed_meanwhile_stop_the_publishing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, rows = clusters(120, 6)
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     real = selection.select_recipe
 
     def purged(*args: object) -> object:
-        purge(home, [5], [])
+        purge(store_folder, [5], [])
         return real(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(selection, "select_recipe", purged)
     with pytest.raises(StoreBusy, match="Pictures were removed"):
-        run(home)
+        run(store_folder)
 
 
 def test_a_purge_takes_the_model_that_learnt_from_the_picture(tmp_path: Path) -> None:
     words, rows = clusters(120, 6)
-    home = plant(tmp_path / "store", words, {"signal": rows})
-    run(home)
-    purge(home, [5], [])
-    with home.reader() as reader:
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    run(store_folder)
+    purge(store_folder, [5], [])
+    with store_folder.reader() as reader:
         assert reader.snapshot.model == "" and not any(s.scores for s in reader.snapshot.segments)
-    assert not list(home.models.iterdir())
-    assert run(home).version  # type: ignore[attr-defined]
+    assert not list(store_folder.models.iterdir())
+    assert run(store_folder).version  # type: ignore[attr-defined]

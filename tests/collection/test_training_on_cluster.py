@@ -49,24 +49,27 @@ def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def planted(folder: Path, n: int = 240) -> StoreFolder:
     """Return a store of three segments, and a fourth whose pictures have no features."""
     words, rows = clusters(n, 8, noise=1.2)
-    home = plant(folder, words, {"signal": rows, "noise": noise_like(rows)}, segments=3)
-    with Writer(home, "test") as writer:
+    store_folder = plant(folder, words, {"signal": rows, "noise": noise_like(rows)}, segments=3)
+    with Writer(store_folder, "test") as writer:
         events = writer.append([seen_event(n)])
         bare = Batch(np.array([events[0].picture]), ((),), (b"x",), ())
         writer.publish(Change(events=events, batches=[bare]), finished=True)
-    return home
+    return store_folder
 
 
 def learnt(
-    home: StoreFolder, compute: Compute | None, rankers: tuple[str, ...] = RANKERS, shards: int = 1
+    store_folder: StoreFolder,
+    compute: Compute | None,
+    rankers: tuple[str, ...] = RANKERS,
+    shards: int = 1,
 ) -> TrainReport:
     options = TrainOptions(rankers=rankers, shards=shards)
-    return train(home, options, 0.0, NoProgress(), compute)
+    return train(store_folder, options, 0.0, NoProgress(), compute)
 
 
-def arrays(home: StoreFolder) -> dict[str, str]:
+def arrays(store_folder: StoreFolder) -> dict[str, str]:
     """Return the checksums of models' arrays and of all that is published."""
-    files = [*home.models.rglob("*.safetensors"), *home.shards.glob("*")]
+    files = [*store_folder.models.rglob("*.safetensors"), *store_folder.shards.glob("*")]
     return {hashlib.sha256(f.read_bytes()).hexdigest(): f.name.split("-")[0] for f in files}
 
 
@@ -103,11 +106,11 @@ def test_regions_learnt_on_two_nodes_are_those_learnt_here(
 
     own = painted_collection(tmp_path, 80)
     report = own.models.train_regions(feature="regions", scenes=2)
-    before = load_region_tagger(own.home, report.model)
+    before = load_region_tagger(own.store_folder, report.model)
     with RayCompute(cluster.address) as ray:
         counting = Counting(ray)
         again = own.models.train_regions(feature="regions", scenes=2, force=True, compute=counting)
-    after = load_region_tagger(own.home, again.model)
+    after = load_region_tagger(own.store_folder, again.model)
     assert before is not None and after is not None and counting.parts == 6
     mine, other = before.to_saved()[1], after.to_saved()[1]
     assert mine.keys() == other.keys() and all(np.array_equal(mine[n], other[n]) for n in mine)
@@ -116,9 +119,9 @@ def test_regions_learnt_on_two_nodes_are_those_learnt_here(
 
 @pytest.mark.usefixtures("fewer_steps")
 def test_a_model_of_shards_is_evaluated_on_few_pictures_too(tmp_path: Path) -> None:
-    home = planted(tmp_path / "store", 120)
-    assert "shards=7" in learnt(home, None, ("pamir",), 7).recipe
-    assert evaluate(home, NoProgress()).curve
+    store_folder = planted(tmp_path / "store", 120)
+    assert "shards=7" in learnt(store_folder, None, ("pamir",), 7).recipe
+    assert evaluate(store_folder, NoProgress()).curve
 
 
 class Counting:
@@ -188,8 +191,8 @@ def test_what_cannot_be_learnt_there_is_said_as_here(tmp_path: Path, cluster: Tw
     from sightline.compute.ray_cluster import RayCompute
 
     words, rows = clusters(60, 3)
-    home = plant(tmp_path / "store", words, {"signal": rows})
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
     said = "cmrm: it learns from counts of visual words"
     with RayCompute(cluster.address) as ray, pytest.raises(UsageError, match=said):
-        learnt(home, ray, ("cmrm",))
-    assert not any(home.models.glob("words-*"))
+        learnt(store_folder, ray, ("cmrm",))
+    assert not any(store_folder.models.glob("words-*"))

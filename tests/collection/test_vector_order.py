@@ -90,7 +90,7 @@ def test_a_wrong_number_of_rows_is_refused_before_anything_is_written(tmp_path: 
     np.save(tmp_path / "v.npy", np.eye(4))
     with pytest.raises(UsageError, match=r"4 rows and the collection has 3 pictures.* 3 of the"):
         index(c, tmp_path / "v.npy", by_order=True)
-    assert not c.home.folder.exists()
+    assert not c.store_folder.path.exists()
     np.save(tmp_path / "v.npy", np.eye(3))
     assert not index(c, tmp_path / "v.npy", by_order=True)
     assert stored(c) == {b"%d.jpg" % i: np.eye(3)[i].tolist() for i in range(3)}
@@ -184,7 +184,7 @@ def as_before(c: Collection, file: Path, rows: np.ndarray[Any, Any] | None) -> N
         w.note(Change(events=w.append([NewEvent("vectors-file", body=body)])))
         if rows is None:
             return
-        snapshot = Snapshot(w.home.shards, w.version)
+        snapshot = Snapshot(w.store_folder.shards, w.version)
         ids = snapshot.ids()
         known = {k.picture: k.path for k in w.catalogue.known()}
         at = [all_paths(c).index(known[i]) for i in ids.tolist()]
@@ -282,7 +282,7 @@ def test_what_is_remembered_of_a_file_is_as_before(c: Collection, tmp_path: Path
     assert [set(b) for b in bodies] == [keys, keys | {"key_column"}]
     assert v == VectorsFile("v", str(tmp_path / "v.npz"), v.fingerprint)
     assert odd.key_column == "odd"
-    os.remove(c.home.catalogue)
+    os.remove(c.store_folder.catalogue)
     c.store.repair(lambda s: None)
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         assert remembered_vectors(reader.catalogue) == [v, odd]

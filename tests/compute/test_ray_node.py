@@ -147,9 +147,9 @@ def test_every_ranker_learns_from_matrices_it_may_not_write(
     options = TrainOptions(rankers=(ranker,), force=True, shards=shards)
     found = []
     for where in (None, OnANode()):
-        home = plant(tmp_path / str(where is None), words, {"signal": rows})
-        assert train(home, options, 0.0, NoProgress(), where).recipe.startswith(ranker)
-        files = sorted(home.models.rglob("*.safetensors"))
+        store_folder = plant(tmp_path / str(where is None), words, {"signal": rows})
+        assert train(store_folder, options, 0.0, NoProgress(), where).recipe.startswith(ranker)
+        files = sorted(store_folder.models.rglob("*.safetensors"))
         found.append([f.read_bytes() for f in files])
     # Loops are compiled anew for what can only be read, and must round as they did.
     assert found[0] and found[0] == found[1]

@@ -28,21 +28,21 @@ def eight_pictures(folder: Path) -> StoreFolder:
 
 
 def import_logs(
-    home: StoreFolder, *paths: str, eta: float | None = None, dry_run: bool = False
+    store_folder: StoreFolder, *paths: str, eta: float | None = None, dry_run: bool = False
 ) -> ClicksReport:
-    return import_clicks(home, ROOT, paths, eta, dry_run, NoProgress())
+    return import_clicks(store_folder, ROOT, paths, eta, dry_run, NoProgress())
 
 
-def impressions_of(home: StoreFolder) -> list[ClickedList]:
-    with contextlib.closing(EventLog(home.events, write=False)) as log:
+def impressions_of(store_folder: StoreFolder) -> list[ClickedList]:
+    with contextlib.closing(EventLog(store_folder.events, write=False)) as log:
         return distinct_impressions(log)
 
 
-def revert(home: StoreFolder, session: str) -> None:
-    with Judging(home) as judging:
+def revert(store_folder: StoreFolder, session: str) -> None:
+    with Judging(store_folder) as judging:
         judging.append([NewEvent("session-reverted", body={"session": session})])
 
 
-def labels_from_clicks(home: StoreFolder) -> FromClicks:
-    with home.reader() as reader:
-        return from_clicks(impressions_of(home), reader.snapshot)
+def labels_from_clicks(store_folder: StoreFolder) -> FromClicks:
+    with store_folder.reader() as reader:
+        return from_clicks(impressions_of(store_folder), reader.snapshot)

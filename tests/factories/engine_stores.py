@@ -35,19 +35,19 @@ def store_of(
     folder: Path, batches: Sequence[Batch], deleted: Sequence[int] = (), *, merged: bool = False
 ) -> StoreFolder:
     """Return a store with some pictures in it."""
-    home = StoreFolder(folder)
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(folder)
+    with Writer(store_folder, "test") as w:
         for b in batches:
             w.publish(Change(batches=[b]), finished=True)
         w.publish(Change(dead=deleted), finished=True)
         if merged:
             w.compact(everything=True)
-    return home
+    return store_folder
 
 
-def opened(home: StoreFolder) -> Snapshot:
+def opened(store_folder: StoreFolder) -> Snapshot:
     """Return the current version of a store."""
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         return reader.snapshot
 
 

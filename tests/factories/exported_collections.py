@@ -30,7 +30,7 @@ def judge(c: Collection, query: str, picture: int, fits: bool, session: str = "s
     body: dict[str, Json] = {
         "query": query, "relevance": float(fits), "source": "judge", "mark": f"{query}{fits}",
     }  # fmt: skip
-    with Judging(c.home) as judging:
+    with Judging(c.store_folder) as judging:
         judging.append([NewEvent("judged", picture, body, session)])
 
 
@@ -41,7 +41,7 @@ def folder_of(c: Collection) -> Path:
 
 def terms_of(c: Collection) -> dict[bytes, set[str]]:
     """Return the terms by which each picture is found."""
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         spelled = dict(reader.catalogue.terms())
         of_path: dict[bytes, set[str]] = {}
         for s in reader.snapshot.segments:

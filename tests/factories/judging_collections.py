@@ -40,7 +40,7 @@ def precision(pictures: list[int], kind: int, kinds: int = 6) -> float:
 
 def events_of(c: Collection, *kinds: str) -> list[Event]:
     """Return events of some kinds, all by default."""
-    log = EventLog(c.home.events, write=False)
+    log = EventLog(c.store_folder.events, write=False)
     try:
         return list(log.read(kinds=kinds))
     finally:

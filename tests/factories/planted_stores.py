@@ -26,9 +26,9 @@ def plant(
     segments: int = 1,
 ) -> StoreFolder:
     """Make a store whose pictures have some words and features."""
-    home = StoreFolder(folder)
+    store_folder = StoreFolder(folder)
     spelled = sorted({(term_id(w), w) for ws in words for w in ws})
-    with Writer(home, "test") as writer:
+    with Writer(store_folder, "test") as writer:
         events = writer.append([seen_event(i) for i in range(len(words))])
         ids = np.array([e.picture for e in events], np.int64)
         terms = [tuple(sorted(term_id(w) for w in ws)) for ws in words]
@@ -44,7 +44,7 @@ def plant(
             for at in np.array_split(np.arange(len(words)), segments)
         ]
         writer.publish(Change(events=events, batches=batches, terms=spelled), finished=True)
-    return home
+    return store_folder
 
 
 def seen_event(i: int) -> NewEvent:

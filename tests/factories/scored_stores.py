@@ -45,11 +45,15 @@ class FakeScorer:
     """Scores the pictures that have the feature, for some words; if `spaced` they have points."""
 
     def __init__(
-        self, home: StoreFolder, seed: int, terms: Sequence[int] = TERMS, spaced: bool = False
+        self,
+        store_folder: StoreFolder,
+        seed: int,
+        terms: Sequence[int] = TERMS,
+        spaced: bool = False,
     ) -> None:
         self.seed, self.terms, self.spaced = seed, terms, spaced
         numbers = np.arange(40, dtype=np.float32) + seed
-        self.model = save_model(home.models, "words", {"seed": seed}, {"W": numbers})
+        self.model = save_model(store_folder.models, "words", {"seed": seed}, {"W": numbers})
 
     def scores(self, segment: OpenSegment) -> Scores | None:
         if FEATURE not in segment.features:
@@ -72,14 +76,14 @@ def batch(ids: Sequence[int], words: Sequence[tuple[int, ...]] | None = None) ->
 
 def train(writer: Writer, seed: int, terms: Sequence[int] = TERMS) -> str:
     """Write a model and publish it, as training does at its end; return its name."""
-    scorer = FakeScorer(writer.home, seed, terms)
+    scorer = FakeScorer(writer.store_folder, seed, terms)
     writer.publish_model(scorer, f"seed {seed}", NoProgress())
     return scorer.model
 
 
-def scored_store(home: StoreFolder, seed: int = 1) -> str:
+def scored_store(store_folder: StoreFolder, seed: int = 1) -> str:
     """Make a store of nine pictures in three segments, scored by a model; return its name."""
-    with Writer(home, "test") as w:
+    with Writer(store_folder, "test") as w:
         for first in (1, 4, 7):
             ids = range(first, first + 3)
             words = [(TERMS[i % 5],) for i in ids]

@@ -158,7 +158,7 @@ class Process:
     def __init__(self, c: Collection, before: str = "") -> None:
         watchdog.watched()
         run = f"{before}\nimport sys\nfrom sightline.cli import main\nmain(sys.argv[1:])"
-        where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+        where = ["-C", os.fsdecode(c.root), "--store", str(c.store_folder.path)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", run, "serve", *where, "--port", "0", "--json"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -100,15 +100,15 @@ def judged_event(picture: int, query: str = "tree") -> NewEvent:
     return NewEvent("judged", picture, {"query": query, "relevance": 1.0, "source": "test"})
 
 
-def judge_and_die(home: StoreFolder, events: list[NewEvent]) -> None:
+def judge_and_die(store_folder: StoreFolder, events: list[NewEvent]) -> None:
     """Append events in a process that is killed: they are acknowledged, and only in the log."""
     pid = os.fork()
     if pid == 0:
         try:
-            Judging(home).append(events)
+            Judging(store_folder).append(events)
             os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(1)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    assert Path(f"{home.events}-wal").stat().st_size > 0
+    assert Path(f"{store_folder.events}-wal").stat().st_size > 0

@@ -33,7 +33,7 @@ def make_collection(folder: Path) -> Collection:
 
 
 def writer(c: Collection) -> Writer:
-    return Writer(c.home, "test")
+    return Writer(c.store_folder, "test")
 
 
 def add(c: Collection, file: Path, name: str | None = None) -> ImportReport:
@@ -55,19 +55,19 @@ def index(c: Collection) -> None:
 
 
 def version(c: Collection) -> int:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return reader.snapshot.version
 
 
 def all_paths(c: Collection) -> list[bytes]:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return sorted(k.path for k in reader.catalogue.known())
 
 
 def vectors_of(c: Collection, fingerprint: str) -> dict[bytes, list[float]]:
     """Return the rows of a feature by path."""
     out: dict[bytes, list[float]] = {}
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         for features, ids in reader.snapshot.by_features(reader.snapshot.ids()):
             if fingerprint in features:
                 rows = reader.snapshot.rows(fingerprint, ids)
@@ -78,14 +78,14 @@ def vectors_of(c: Collection, fingerprint: str) -> dict[bytes, list[float]]:
 
 
 def features_of(c: Collection) -> set[str]:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return {f for s in reader.snapshot.segments for f in s.features}
 
 
 def checksum(c: Collection) -> str:
     """Return a checksum of a store: log, catalogue, settings, versions and arrays."""
     out = hashlib.sha256()
-    for file in sorted(c.home.folder.rglob("*")):
+    for file in sorted(c.store_folder.path.rglob("*")):
         # Locks, shared memory of SQLite and the log of commands are no content.
         other = file.name in ("lock", "writers") or file.name.endswith("-shm")
         if file.is_file() and not other and file.parent.name != "log":

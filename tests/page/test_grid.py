@@ -31,8 +31,8 @@ ELEMENTS = "() => document.getElementsByTagName('*').length"
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve a collection of which all pictures carry one word."""
     folder: Path = tmp_path_factory.mktemp("many")
-    root, home = pictured(Bench(folder), N, taught=False)
-    with running(Collection.open(root, store=home.folder)) as found:
+    root, store_folder = pictured(Bench(folder), N, taught=False)
+    with running(Collection.open(root, store=store_folder.path)) as found:
         yield found
 
 

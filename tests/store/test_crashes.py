@@ -63,7 +63,7 @@ def work(photos: Path, store: Path) -> Callable[[Say], None]:
         Writer._swap = told_publish  # type: ignore[method-assign, assignment]
         c = Collection.open(photos, store=store)
         c.index(compute=InlineCompute())
-        with Judging(c.home) as judging:
+        with Judging(c.store_folder) as judging:
             for i in range(5):
                 body = {"query": "tree", "relevance": 1.0, "source": "test"}
                 judging.append([NewEvent("judged", 1, body, "s", f"key-{i}")])  # type: ignore[arg-type]
@@ -96,12 +96,12 @@ def steps_of(tmp_path: Path, photos: Path) -> int:
 def problems_after(photos: Path, store: Path, crash: Crash) -> list[str]:
     """Return what a crash did that it must not do; then go on, and see that all comes right."""
     found: list[str] = []
-    home = StoreFolder(store)
+    store_folder = StoreFolder(store)
     events = max((a[1] for a in crash.acks if a[0] == "events"), default=0)
     version = max((a[1] for a in crash.acks if a[0] == "version"), default=0)
     keys = {a[1] for a in crash.acks if a[0] == "key"}
-    if home.events.exists():
-        log = EventLog(home.events, write=True)
+    if store_folder.events.exists():
+        log = EventLog(store_folder.events, write=True)
         found += log.problems()
         have = list(log.read()) if not found else []
         log.close()
@@ -111,10 +111,10 @@ def problems_after(photos: Path, store: Path, crash: Crash) -> list[str]:
             found.append("an acknowledged judgement is lost")
     elif events:
         found.append("the log is gone")
-    if home.exists():
-        found += [p.what for p in verify(home).problems]
+    if store_folder.exists():
+        found += [p.what for p in verify(store_folder).problems]
         if not found and version:
-            with home.reader() as reader:
+            with store_folder.reader() as reader:
                 if reader.snapshot.version < version:
                     found.append(f"version {version} was published and is gone")
                 reader.snapshot.ids()
@@ -128,7 +128,7 @@ def _going_on(photos: Path, store: Path) -> list[str]:
     c = Collection.open(photos, store=store)
     report = c.index(compute=InlineCompute())
     pictures = sorted(p.name.encode() for p in photos.glob("*.jpg"))
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         facts = reader.catalogue.facts(reader.snapshot.ids().tolist())
     if sorted(f.path for f in facts.values()) != pictures or report.indexed != len(pictures):
         found.append(f"after going on there are {report.indexed} pictures, not {len(pictures)}")

@@ -47,7 +47,7 @@ def flip(path: Path, at: int, bit: int) -> None:
 
 def test_one_flipped_bit_anywhere_is_found(collection: Collection) -> None:
     """1,000 flips over all files of the store: every one is reported."""
-    files = files_of(collection.home.folder)
+    files = files_of(collection.store_folder.path)
     assert {p.parent.name for p in files} >= {"shards", "versions", "store"}
     chance = random.Random(1)
     missed = []
@@ -56,23 +56,23 @@ def test_one_flipped_bit_anywhere_is_found(collection: Collection) -> None:
         path = files[i % len(files)]
         at, bit = chance.randrange(path.stat().st_size), chance.randrange(8)
         flip(path, at, bit)
-        if verify(collection.home).sound:
+        if verify(collection.store_folder).sound:
             missed.append(f"{path.name} at {at}")
         flip(path, at, bit)
     assert missed == []
-    assert verify(collection.home).sound
+    assert verify(collection.store_folder).sound
 
 
 def test_a_file_cut_short_anywhere_is_found(collection: Collection) -> None:
     chance = random.Random(2)
-    files = files_of(collection.home.folder)
+    files = files_of(collection.store_folder.path)
     for i in range(100):
         path = files[i % len(files)]
         whole = path.read_bytes()
         path.write_bytes(whole[: chance.randrange(len(whole))])
-        assert not verify(collection.home).sound, path
+        assert not verify(collection.store_folder).sound, path
         path.write_bytes(whole)
-    assert files_of(collection.home.folder) == files
+    assert files_of(collection.store_folder.path) == files
 
 
 def answers(c: Collection) -> list[tuple[bytes, float]]:
@@ -86,7 +86,7 @@ def answers(c: Collection) -> list[tuple[bytes, float]]:
 def test_repair_brings_back_what_is_derived(collection: Collection, name: str, how: str) -> None:
     before = answers(collection)
     events = _events(collection)
-    place = collection.home.folder / name
+    place = collection.store_folder.path / name
     for path in [place] if place.is_file() else files_of(place):
         if how == "flip":
             flip(path, path.stat().st_size // 2, 3)
@@ -108,41 +108,41 @@ def test_repair_brings_back_what_is_derived(collection: Collection, name: str, h
 
 
 def _events(c: Collection) -> list[tuple[int, str, int | None]]:
-    log = EventLog(c.home.events, write=True)
+    log = EventLog(c.store_folder.events, write=True)
     out = [(e.seq, e.kind, e.picture) for e in log.read()]
     log.close()
     return out
 
 
 def test_repair_keeps_judgements_and_puts_the_damaged_log_aside(collection: Collection) -> None:
-    with Judging(collection.home) as judging:
+    with Judging(collection.store_folder) as judging:
         for i in range(300):
             body = {"query": f"word{i}", "relevance": 1.0, "source": "test"}
             judging.append([NewEvent("judged", 1, body)])  # type: ignore[arg-type]
-    raw = collection.home.events.read_bytes()
+    raw = collection.store_folder.events.read_bytes()
     at = raw.index(b"word150")
-    flip(collection.home.events, at, 1)
+    flip(collection.store_folder.events, at, 1)
     said: list[str] = []
     collection.store.repair(said.append)
-    log = EventLog(collection.home.events, write=True)
+    log = EventLog(collection.store_folder.events, write=True)
     words = {j.query for j in log.judgements()}
     log.close()
     assert words == {f"word{i}" for i in range(300)} - {"word150"}
     assert any("1 could not be read" in s for s in said)
-    assert (collection.home.folder / "events.sqlite3.damaged-1").exists()
+    assert (collection.store_folder.path / "events.sqlite3.damaged-1").exists()
 
 
 def test_a_damaged_store_says_so_when_it_is_used(collection: Collection) -> None:
-    for path in (collection.home.shards).iterdir():
+    for path in (collection.store_folder.shards).iterdir():
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(StoreError, match="Run: sightline store repair"):
         collection.search("tree")
 
 
 def test_leftovers_are_named_and_removed(collection: Collection) -> None:
-    stray = collection.home.shards / "pictures-0000.safetensors.77.part"
+    stray = collection.store_folder.shards / "pictures-0000.safetensors.77.part"
     stray.write_bytes(b"half")
-    assert verify(collection.home).strays == (f"shards/{stray.name}",)
+    assert verify(collection.store_folder).strays == (f"shards/{stray.name}",)
     collection.store.repair(lambda s: None)
     assert not stray.exists()
 

@@ -45,8 +45,8 @@ def slow(row: NDArray[np.float32], q: NDArray[np.float32], by: By) -> float:
 def test_pictures_are_ranked_as_plain_sums_rank_them(
     tmp_path: Path, by: By, feature: str, length: int
 ) -> None:
-    rows, home = some_rows(60, length), StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as writer:
+    rows, store_folder = some_rows(60, length), StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as writer:
         for start in (0, 20, 40):
             ids = np.arange(start + 1, start + 21)
             part = rows[start : start + 20]
@@ -56,7 +56,7 @@ def test_pictures_are_ranked_as_plain_sums_rank_them(
         writer.publish(Change(dead=[5, 41]), finished=True)
     q = some_rows(7, length)[0]
     scores = {i + 1: slow(rows[i], q, by) for i in range(60) if i + 1 not in (5, 41)}
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         for where in (None, np.array([2, 4, 9]), np.arange(1, 50)):
             mine = scores if where is None else {i: s for i, s in scores.items() if i in where}
             top = reader.snapshot.top(DenseQuery(feature, q, by), 12, where)
@@ -73,11 +73,11 @@ def test_pictures_are_ranked_as_plain_sums_rank_them(
 
 
 def test_the_nearest_row_is_the_row_itself(tmp_path: Path) -> None:
-    rows, home = some_rows(30, 9) + 1, StoreFolder(tmp_path / "store")
+    rows, store_folder = some_rows(30, 9) + 1, StoreFolder(tmp_path / "store")
     batch = Batch(np.arange(1, 31), ((),) * 30, (b"",) * 30, (FeatureRows("d-1", rows),))
-    with Writer(home, "test") as writer:
+    with Writer(store_folder, "test") as writer:
         writer.publish(Change(batches=[batch]), finished=True)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         for i in range(30):
             nearest = reader.snapshot.top(DenseQuery("d-1", rows[i], "distance"), 1)
             assert nearest.ids.tolist() == [i + 1]

@@ -43,7 +43,7 @@ def c(tmp_path: Path) -> Collection:
 def busy(c: Collection) -> str:
     """Return what somebody is told who wants the store now; nothing if it is free."""
     try:
-        with Lock(c.home.folder, "index"):
+        with Lock(c.store_folder.path, "index"):
             return ""
     except StoreBusy as e:
         return str(e)
@@ -51,7 +51,7 @@ def busy(c: Collection) -> str:
 
 def state(c: Collection) -> list[str]:
     """Return what `sightline` alone says, in a process of its own."""
-    where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+    where = ["-C", os.fsdecode(c.root), "--store", str(c.store_folder.path)]
     ran = subprocess.run(
         [sys.executable, "-m", "sightline", *where], capture_output=True, check=True, text=True
     )
@@ -122,7 +122,7 @@ def test_the_state_says_that_a_training_runs(tmp_path: Path) -> None:
     c.train(rankers=["ridge"], progress=looking)
     (line,) = [line for line in looking.told if line.startswith("running:")]
     assert re.fullmatch(f"running: {mine('train')}", line)
-    assert c.store.running() == [] and os.listdir(c.home.folder / "running") == []
+    assert c.store.running() == [] and os.listdir(c.store_folder.path / "running") == []
 
 
 def test_the_state_says_that_the_first_index_runs(tmp_path: Path) -> None:
@@ -155,23 +155,27 @@ def another(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_killed_command_is_no_longer_named(c: Collection) -> None:
-    with another(c.home.folder) as child:
+    with another(c.store_folder.path) as child:
         (found,) = c.store.running()
         assert (found.command, found.pid) == ("train", child.pid)
         child.send_signal(signal.SIGKILL)
         child.wait()
         assert c.store.running() == []
-        assert len(os.listdir(c.home.folder / "running")) == 1, "it could not take its sign away"
-        with running(c.home.folder, "train"):
+        assert len(os.listdir(c.store_folder.path / "running")) == 1, (
+            "it could not take its sign away"
+        )
+        with running(c.store_folder.path, "train"):
             (found,) = c.store.running()
             assert found.pid == os.getpid()
-    assert os.listdir(c.home.folder / "running") == [], "signs of the dead go with the next one"
+    assert os.listdir(c.store_folder.path / "running") == [], (
+        "signs of the dead go with the next one"
+    )
     assert c.store.verify().sound
 
 
 def test_two_commands_are_both_named_the_oldest_first(c: Collection) -> None:
-    with another(c.home.folder) as child, Lock(c.home.folder, "index"):
-        assert [r.pid for r in commands(c.home.folder)] == [child.pid, os.getpid()]
+    with another(c.store_folder.path) as child, Lock(c.store_folder.path, "index"):
+        assert [r.pid for r in commands(c.store_folder.path)] == [child.pid, os.getpid()]
         assert re.search(mine("index"), busy(c))
 
 
@@ -180,12 +184,13 @@ def test_a_job_of_a_server_is_named_as_its(c: Collection, monkeypatch: pytest.Mo
     told: list[str] = []
 
     def run(found: Collection, verb: str, options: object, progress: object) -> None:
-        with Lock(found.home.folder, verb):
+        with Lock(found.store_folder.path, verb):
             told.extend([busy(found), *map(str, found.store.running())])
 
     monkeypatch.setattr(work, "run", run)
     request = {
-        "root": os.fsdecode(c.root), "store": str(c.home.folder), "verb": "train", "options": {},
+        "root": os.fsdecode(c.root), "store": str(c.store_folder.path), "verb": "train",
+        "options": {},
     }  # fmt: skip
     work._done(request, work.JobProgress(lambda event: None))
     wanted = rf"'sightline train', started by 'sightline serve' \(process {os.getpid()} on "
@@ -193,16 +198,16 @@ def test_a_job_of_a_server_is_named_as_its(c: Collection, monkeypatch: pytest.Mo
 
 
 def test_a_lock_of_an_older_release_is_understood(c: Collection) -> None:
-    with Lock(c.home.folder, "index") as lock:
+    with Lock(c.store_folder.path, "index") as lock:
         os.ftruncate(lock._fd, 0)
         os.pwrite(lock._fd, b'{"pid": 12, "verb": "train", "host": "box"}', 0)
         assert "'sightline train' (process 12 on box)" in busy(c)
 
 
 def test_without_a_place_for_signs_commands_run_all_the_same(c: Collection, tmp_path: Path) -> None:
-    (c.home.folder / "running").rmdir()
-    (c.home.folder / "running").write_text("in the way")
-    with running(c.home.folder, "train"), Lock(c.home.folder, "index"):
+    (c.store_folder.path / "running").rmdir()
+    (c.store_folder.path / "running").write_text("in the way")
+    with running(c.store_folder.path, "train"), Lock(c.store_folder.path, "index"):
         assert c.store.running() == [] and re.search(mine("train"), busy(c))
     with running(tmp_path / "nowhere", "train"):
         assert not (tmp_path / "nowhere").exists()

@@ -30,16 +30,16 @@ def rows(path: Path) -> list[tuple[int, bytes, str]]:
 
 
 def test_an_old_store_is_upgraded_by_the_next_index(old: Collection) -> None:
-    before = rows(old.home.catalogue)
+    before = rows(old.store_folder.catalogue)
     assert len(before) == 4
     with pytest.raises(StoreError, match=r"schema 1; this Sightline reads schema 2\. Run: "):
         old.search("tree")
     report = old.index(compute=InlineCompute())
     assert report.indexed == 4 and report.added == 0
-    assert rows(old.home.catalogue) == before
+    assert rows(old.store_folder.catalogue) == before
     assert [h.path for h in old.search("tree").hits] == [b"000.jpg", b"001.jpg"]
     assert old.store.verify().sound
-    copy = old.home.folder / "catalogue.schema-1.sqlite3"
+    copy = old.store_folder.path / "catalogue.schema-1.sqlite3"
     assert rows(copy) == before
     assert copy.stat().st_mode & 0o777 == 0o600
     assert sqlite3.connect(copy).execute("PRAGMA user_version").fetchone() == (1,)
@@ -53,7 +53,7 @@ def test_an_upgrade_that_fails_leaves_the_store_as_it_was(
     monkeypatch.setattr(schema, "SCHEMA", len(broken))
     with pytest.raises(StoreError):
         old.index(compute=InlineCompute())
-    db = sqlite3.connect(old.home.catalogue)
+    db = sqlite3.connect(old.store_folder.catalogue)
     assert db.execute("PRAGMA user_version").fetchone() == (1,)
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     db.close()
@@ -64,7 +64,7 @@ def test_a_new_catalogue_has_the_latest_schema(tmp_path: Path, old: Collection) 
     new = Collection.open(KEPT / "photos", store=tmp_path / "new")
     new.index(compute=InlineCompute())
     old.index(compute=InlineCompute())
-    assert _columns(new.home.catalogue) == _columns(old.home.catalogue)
+    assert _columns(new.store_folder.catalogue) == _columns(old.store_folder.catalogue)
 
 
 def _columns(path: Path) -> dict[str, set[tuple[str, str]]]:

@@ -64,7 +64,7 @@ def assert_private(folder: Path) -> None:
 
 
 def sightline(c: Collection, *command: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    where = ["-C", os.fsdecode(c.root), "--store", str(c.home.folder)]
+    where = ["-C", os.fsdecode(c.root), "--store", str(c.store_folder.path)]
     return subprocess.run(
         [sys.executable, "-m", "sightline", *command, *where], capture_output=True, text=True,
         env={**os.environ, "SIGHTLINE_IVF_ROWS": "10"}, **more,
@@ -86,7 +86,10 @@ def test_all_that_commands_and_a_server_write_is_private(tmp_path: Path, umask: 
     assert (store / "log" / "sightline.log").exists() and (store / "config.toml").exists()
     with c.judge("red") as session:
         session.mark([1, 7], [2])
-        assert Path(f"{c.home.events}-wal").exists() and Path(f"{c.home.events}-shm").exists()
+        assert (
+            Path(f"{c.store_folder.events}-wal").exists()
+            and Path(f"{c.store_folder.events}-shm").exists()
+        )
         assert_private(store)
     with Process(c, f"import os; os.umask({umask})") as server:
         judging = server.client.begin("red").session
@@ -102,13 +105,13 @@ def test_all_that_commands_and_a_server_write_is_private(tmp_path: Path, umask: 
 def test_what_is_kept_of_older_stores_and_damaged_ones_is_private(
     tmp_path: Path, umask: int
 ) -> None:
-    home = plant(tmp_path / "store", [["tree"]], {"color": np.eye(1, dtype=np.float32)})
-    raw = bytearray(home.events.read_bytes())
+    store_folder = plant(tmp_path / "store", [["tree"]], {"color": np.eye(1, dtype=np.float32)})
+    raw = bytearray(store_folder.events.read_bytes())
     raw[raw.index(b"0000.jpg")] ^= 1
-    home.events.write_bytes(bytes(raw))
-    repair(home, lambda said: None)
-    assert any(home.folder.glob("*.damaged-*"))
-    assert_private(home.folder)
+    store_folder.events.write_bytes(bytes(raw))
+    repair(store_folder, lambda said: None)
+    assert any(store_folder.path.glob("*.damaged-*"))
+    assert_private(store_folder.path)
 
 
 def test_a_folder_with_other_files_is_left_as_it_is(tmp_path: Path) -> None:
@@ -137,15 +140,15 @@ def widened(tmp_path: Path) -> Collection:
     """Return a collection whose store everybody may read and write, last judged by a killed."""
     c = Collection.open(make_photos(tmp_path / "photos", 4), store=tmp_path / "store", workers=1)
     c.index()
-    judge_and_die(c.home, [judged_event(1)])
-    subprocess.run(["chmod", "-R", "a=rwX", c.home.folder], check=True)
+    judge_and_die(c.store_folder, [judged_event(1)])
+    subprocess.run(["chmod", "-R", "a=rwX", c.store_folder.path], check=True)
     return c
 
 
 def test_an_open_store_is_named_and_not_called_damaged(widened: Collection) -> None:
     found = widened.store.verify()
     assert found.sound and found.restricted == 0
-    assert {e.file for e in found.exposed} == set(modes(widened.home.folder))
+    assert {e.file for e in found.exposed} == set(modes(widened.store_folder.path))
     assert (
         Exposed(".", 0o777) in found.exposed and Exposed("events.sqlite3", 0o666) in found.exposed
     )
@@ -165,9 +168,9 @@ def test_fixing_mends_all_of_it(widened: Collection) -> None:
     assert ran.returncode == 0, ran.stderr
     assert f"Took away the permissions of other users for {wide} files and folders" in ran.stdout
     assert "warning" not in ran.stderr
-    assert_private(widened.home.folder)
+    assert_private(widened.store_folder.path)
     assert "the owner's alone" in sightline(widened, "doctor").stdout
-    widened.home.shards.chmod(0o750)
+    widened.store_folder.shards.chmod(0o750)
     found = widened.store.verify(fix_permissions=True)
     assert found.sound and found.restricted == 1 and found.exposed == ()
     assert widened.search("tree").hits
@@ -177,7 +180,7 @@ def test_a_server_of_an_open_store_says_so(widened: Collection) -> None:
     with Process(widened) as server:
         assert server.client.search("tree").hits
         server.kill(signal.SIGTERM)
-    log = (widened.home.folder / "log" / "sightline.log").read_text()
+    log = (widened.store_folder.path / "log" / "sightline.log").read_text()
     assert "WARNING other users have permissions for" in log and "--fix-permissions" in log
 
 
@@ -187,7 +190,7 @@ def test_links_are_never_followed(widened: Collection, tmp_path: Path) -> None:
     (outside / "letter.txt").write_text("mine")
     for path, mode in ((outside, 0o755), (outside / "letter.txt", 0o644)):
         path.chmod(mode)
-    store = widened.home.folder
+    store = widened.store_folder.path
     (store / "shards" / "linked.txt").symlink_to(outside / "letter.txt")
     (store / "models" / "linked").symlink_to(outside)
     (store / "dangling").symlink_to(outside / "nowhere")
@@ -199,9 +202,9 @@ def test_links_are_never_followed(widened: Collection, tmp_path: Path) -> None:
 
 def test_a_store_named_by_a_link_is_mended_behind_it(widened: Collection, tmp_path: Path) -> None:
     link = tmp_path / "link"
-    link.symlink_to(widened.home.folder)
+    link.symlink_to(widened.store_folder.path)
     assert verify(StoreFolder(link), fix_permissions=True).exposed == ()
-    assert_private(widened.home.folder)
+    assert_private(widened.store_folder.path)
 
 
 def test_what_belongs_to_another_is_left() -> None:
@@ -231,7 +234,7 @@ def test_what_could_not_be_mended_is_named(
     widened: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify_module, "restrict", lambda folder: 0)
-    where = ["-C", os.fsdecode(widened.root), "--store", str(widened.home.folder)]
+    where = ["-C", os.fsdecode(widened.root), "--store", str(widened.store_folder.path)]
     command = ["store", "verify", "--fix-permissions", *where]
     ran = CliRunner().invoke(cli, command, standalone_mode=False)
     assert ran.return_value == 1

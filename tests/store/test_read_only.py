@@ -20,8 +20,8 @@ def planted(folder: Path) -> StoreFolder:
     return plant(folder / "store", [["tree"]], {"color": np.eye(1, dtype=np.float32)})
 
 
-def events(home: StoreFolder) -> list[str]:
-    log = EventLog(home.events, write=False)
+def events(store_folder: StoreFolder) -> list[str]:
+    log = EventLog(store_folder.events, write=False)
     try:
         return [e.kind for e in log.read()]
     finally:
@@ -30,12 +30,12 @@ def events(home: StoreFolder) -> list[str]:
 
 @pytest.mark.parametrize("left", ["log and index", "log", "neither"])
 def test_a_read_only_mount_is_read_with_its_log(tmp_path: Path, left: str) -> None:
-    home = planted(tmp_path)
+    store_folder = planted(tmp_path)
     if left != "neither":
-        judge_and_die(home, [judged_event(1), judged_event(1)])
+        judge_and_die(store_folder, [judged_event(1), judged_event(1)])
     if left == "log":
-        os.unlink(f"{home.events}-shm")
-    with read_only(home.folder, tmp_path / "mounted") as place:
+        os.unlink(f"{store_folder.events}-shm")
+    with read_only(store_folder.path, tmp_path / "mounted") as place:
         mounted = StoreFolder(place)
         assert events(mounted) == ["picture-seen", *["judged"] * (0 if left == "neither" else 2)]
         with mounted.reader() as reader:
@@ -44,8 +44,11 @@ def test_a_read_only_mount_is_read_with_its_log(tmp_path: Path, left: str) -> No
 
 
 def test_a_read_only_mount_of_a_store_that_is_written(tmp_path: Path) -> None:
-    home = planted(tmp_path)
-    with read_only(home.folder, tmp_path / "mounted") as place, Judging(home) as judging:
+    store_folder = planted(tmp_path)
+    with (
+        read_only(store_folder.path, tmp_path / "mounted") as place,
+        Judging(store_folder) as judging,
+    ):
         for i in range(1, 5):
             judging.append([judged_event(1)])
             assert events(StoreFolder(place)) == ["picture-seen", *["judged"] * i]

@@ -80,7 +80,7 @@ def crash_at(made: Path, folder: Path, point: int, seed: int | None) -> tuple[li
 
 
 def problems_after(c: Collection, asked: list[Suggestion], crash: Crash) -> list[str]:
-    found = [p.what for p in verify(c.home).problems]
+    found = [p.what for p in verify(c.store_folder).problems]
     n = sum(a[0] == "said" for a in crash.acks)
     judged = said_in_log(c)
     # A step that was not acknowledged may have happened, or not.
@@ -94,13 +94,13 @@ def problems_after(c: Collection, asked: list[Suggestion], crash: Crash) -> list
     for (picture, word), yes in judged.items():
         if any(word in t.tags for t in c.pictures.words(picture)) != yes:
             found.append(f"picture {picture} was judged {yes} for {word}, which it does not show")
-    if pending(c.home):
+    if pending(c.store_folder):
         found.append("something is still to be carried")
-    return found + [p.what for p in verify(c.home).problems]
+    return found + [p.what for p in verify(c.store_folder).problems]
 
 
 def said_in_log(c: Collection) -> dict[tuple[int, str], bool]:
-    with contextlib.closing(EventLog(c.home.events, write=False)) as log:
+    with contextlib.closing(EventLog(c.store_folder.events, write=False)) as log:
         return {(j.picture, j.query): j.relevance > 0 for j in log.judgements()}
 
 

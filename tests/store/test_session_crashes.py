@@ -89,7 +89,7 @@ def crash_at(planted: Path, point: int, seed: int | None) -> tuple[list[str], Cr
 
 
 def problems_after(c: Collection, crash: Crash) -> list[str]:
-    found = [p.what for p in verify(c.home).problems]
+    found = [p.what for p in verify(c.store_folder).problems]
     names = [a[1] for a in crash.acks if a[0] == "session"]
     n = sum(a[0] == "said" for a in crash.acks)
     known = {s.id for s in c.sessions.all()} if not found else set()
@@ -124,12 +124,12 @@ def problems_going_on(c: Collection, name: str | None, judged: dict[int, bool]) 
         found.append(f"after a revert sessions are {states}")
     if taught(c):
         found.append("a reverted session still teaches")
-    return found + [p.what for p in verify(c.home).problems]
+    return found + [p.what for p in verify(c.store_folder).problems]
 
 
 def taught(c: Collection) -> set[int]:
     """Return the pictures of which a training is told."""
-    with contextlib.closing(EventLog(c.home.events, write=False)) as log:
+    with contextlib.closing(EventLog(c.store_folder.events, write=False)) as log:
         return {j.picture for j in log.similarity_judgements(sessions=True)}
 
 
@@ -184,7 +184,7 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     shared = c.judge("word1")
     shared.mark(positive=[2])
     fork = multiprocessing.get_context("fork")
-    args = [(os.fsdecode(c.root), str(c.home.folder), w, shared.id, 10) for w in range(8)]
+    args = [(os.fsdecode(c.root), str(c.store_folder.path), w, shared.id, 10) for w in range(8)]
     writers = [fork.Process(target=_judge_many, args=a) for a in args]
     for w in writers:
         w.start()

@@ -24,7 +24,9 @@ BEFORE, NEW = 3, 4
 
 def learn(w: Writer, seed: int) -> None:
     """Save a model whose numbers all are its seed, and publish it."""
-    name = save_model(w.home.models, "similar", {"seed": seed}, {"w": np.full(500, float(seed))})
+    name = save_model(
+        w.store_folder.models, "similar", {"seed": seed}, {"w": np.full(500, float(seed))}
+    )
     w.publish_similar(name, "test")
 
 
@@ -39,10 +41,10 @@ def trained(tmp_path: Path) -> Path:
     return folder
 
 
-def served(home: StoreFolder) -> int:
+def served(store_folder: StoreFolder) -> int:
     """Return which model is served; all of its numbers must be of one training."""
-    with home.reader() as reader:
-        model = load_model(home.models, reader.snapshot.similar)
+    with store_folder.reader() as reader:
+        model = load_model(store_folder.models, reader.snapshot.similar)
         assert reader.snapshot.model, "the model of words went along"
     (seed,) = set(model.arrays["w"].tolist())
     assert seed == model.about["seed"]
@@ -54,16 +56,16 @@ def crash_at(trained: Path, point: int, seed: int | None, *, flush: bool = True)
     return crash_learning(trained, learn, NEW, problems_after, point, seed, flush)
 
 
-def problems_after(home: StoreFolder, crash: Crash) -> list[str]:
-    found = [p.what for p in verify(home).problems]
+def problems_after(store_folder: StoreFolder, crash: Crash) -> list[str]:
+    found = [p.what for p in verify(store_folder).problems]
     if found:
         return found
-    seed = served(home)
+    seed = served(store_folder)
     if seed not in (BEFORE, NEW) or (crash.acks and seed != NEW):
         found.append(f"model {seed} is served after {crash.acks}")
-    Writer(home, "index").close()
-    checked = verify(home)
-    if not checked.sound or checked.strays or served(home) != seed:
+    Writer(store_folder, "index").close()
+    checked = verify(store_folder)
+    if not checked.sound or checked.strays or served(store_folder) != seed:
         found.append(f"after the next writer: {checked}")
     return found
 

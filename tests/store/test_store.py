@@ -56,14 +56,14 @@ def fill(tmp_path: Path, *, merged: bool) -> object:
     count = iter(range(1000))
 
     def make(batches: Sequence[Batch], deleted: Sequence[int]) -> Snapshot:
-        home = StoreFolder(tmp_path / f"store{next(count)}")
-        with Writer(home, "test") as w:
+        store_folder = StoreFolder(tmp_path / f"store{next(count)}")
+        with Writer(store_folder, "test") as w:
             for b in batches:
                 w.publish(Change(batches=[b]), finished=True)
             w.publish(Change(dead=deleted), finished=True)
             if merged:
                 w.compact(everything=True)
-        with home.reader() as reader:
+        with store_folder.reader() as reader:
             return reader.snapshot
 
     return make
@@ -108,10 +108,10 @@ def test_a_merge_splits_at_the_row_limit(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[batch([1])]), finished=True)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         with pytest.raises(StoreError, match=r"'g-1' is not in the store \(it has: f-1\)"):
             reader.snapshot.top(DenseQuery("g-1", np.zeros(4, np.float32)), 1)
         with pytest.raises(ParameterError, match="of length 4"):
@@ -123,49 +123,53 @@ def test_a_query_that_does_not_fit_is_named(tmp_path: Path) -> None:
 
 
 def test_a_reader_keeps_its_version_however_often_others_publish(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[batch([1, 2], 1.0)]), finished=True)
-        with home.reader() as old:
+        with store_folder.reader() as old:
             for i in range(10):
                 w.publish(Change(batches=[batch([1, 2], float(i))], dead=[2]), finished=True)
                 w.compact(everything=True)
             query = DenseQuery("f-1", np.ones(4, np.float32))
             assert old.snapshot.top(query, 5).scores.tolist() == [4.0, 4.0]
             assert old.snapshot.thumbnail(2) == b"jpeg2"
-            with home.reader() as new:
+            with store_folder.reader() as new:
                 assert new.snapshot.version > old.snapshot.version
                 assert new.snapshot.top(query, 5).scores.tolist() == [36.0, 36.0]
 
 
 def test_two_finished_versions_are_kept_and_files_of_others_are_removed(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         for i in range(1, 8):
             w.publish(Change(batches=[batch([i])]), finished=i != 6)
-        assert home.versions.numbers() == [4, 5, 7]
-    wanted = {f.name for n in home.versions.numbers() for f in home.versions.read(n).files()}
-    assert set(os.listdir(home.shards)) == wanted
+        assert store_folder.versions.numbers() == [4, 5, 7]
+    wanted = {
+        f.name
+        for n in store_folder.versions.numbers()
+        for f in store_folder.versions.read(n).files()
+    }
+    assert set(os.listdir(store_folder.shards)) == wanted
 
 
 def test_rollback_publishes_the_old_state_again(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         first = w.publish(Change(batches=[batch([1, 2])]), finished=True)
         w.publish(Change(dead=[1]), finished=True)
         w.rollback(first.number)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         assert reader.snapshot.ids().tolist() == [1, 2]
         assert reader.snapshot.version == 3
-    assert verify(home).sound
+    assert verify(store_folder).sound
 
 
 def test_only_one_writer_and_the_second_learns_who(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
+    store_folder = StoreFolder(tmp_path / "store")
     who = rf"'sightline index' \(process {os.getpid()} on "
-    with Writer(home, "index"), pytest.raises(StoreBusy, match=who):
-        Writer(home, "index")
-    Writer(home, "index").close()
+    with Writer(store_folder, "index"), pytest.raises(StoreBusy, match=who):
+        Writer(store_folder, "index")
+    Writer(store_folder, "index").close()
 
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
@@ -228,29 +232,29 @@ def test_an_empty_place_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_copy_is_a_store_like_any_other(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[batch([1, 2, 3])]), finished=True)
-    checked = backup(home, tmp_path / "copy")
+    checked = backup(store_folder, tmp_path / "copy")
     assert checked.sound and checked.sealed
     with StoreFolder(tmp_path / "copy").reader() as reader:
         assert reader.snapshot.ids().tolist() == [1, 2, 3]
     with pytest.raises(StoreError, match="not empty"):
-        backup(home, tmp_path / "copy")
+        backup(store_folder, tmp_path / "copy")
 
 
 def test_purging_removes_a_picture_from_every_file(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         for i in (1, 2, 3):
             w.publish(Change(batches=[batch([i], terms=(i,))]), finished=True)
-    purge(home, [2], [])
-    with home.reader() as reader:
+    purge(store_folder, [2], [])
+    with store_folder.reader() as reader:
         assert reader.snapshot.ids().tolist() == [1, 3]
-    everything = b"".join(p.read_bytes() for p in home.folder.rglob("*") if p.is_file())
+    everything = b"".join(p.read_bytes() for p in store_folder.path.rglob("*") if p.is_file())
     assert b"jpeg2" not in everything and b"jpeg3" in everything
-    assert verify(home).sound
-    assert len(home.versions.numbers()) == 1
+    assert verify(store_folder).sound
+    assert len(store_folder.versions.numbers()) == 1
 
 
 def test_models_are_named_after_their_content_and_checked(tmp_path: Path) -> None:
@@ -273,36 +277,36 @@ def test_a_model_with_numbers_that_are_not_finite_is_refused(tmp_path: Path) -> 
 
 
 def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    Writer(home, "test").close()
-    db = sqlite3.connect(home.catalogue)
+    store_folder = StoreFolder(tmp_path / "store")
+    Writer(store_folder, "test").close()
+    db = sqlite3.connect(store_folder.catalogue)
     db.execute("PRAGMA user_version=99")
     db.close()
     with pytest.raises(StoreTooNew, match="schema 99"):
-        home.reader()
+        store_folder.reader()
 
 
 @pytest.mark.parametrize("index_file", [True, False])
 def test_a_read_only_store_is_read_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index_file: bool
 ) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[batch([1])]), finished=True)
-    judge_and_die(home, [judged_event(1)])
+    judge_and_die(store_folder, [judged_event(1)])
     if not index_file:
-        os.unlink(f"{home.events}-shm")
-    before = fingerprint(home.folder)
+        os.unlink(f"{store_folder.events}-shm")
+    before = fingerprint(store_folder.path)
     access = os.access
     monkeypatch.setattr(
-        os, "access", lambda path, mode: access(path, mode) if home.folder != path else False
+        os, "access", lambda path, mode: access(path, mode) if store_folder.path != path else False
     )
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         assert reader.snapshot.ids().tolist() == [1]
-    log = EventLog(home.events, write=False)
+    log = EventLog(store_folder.events, write=False)
     assert [e.kind for e in log.read()] == ["judged"]
     log.close()
-    assert fingerprint(home.folder) == before
+    assert fingerprint(store_folder.path) == before
 
 
 def sparse(ids: Sequence[int], name: str = "v-1", length: int = 70_000) -> Batch:
@@ -316,15 +320,15 @@ def sparse(ids: Sequence[int], name: str = "v-1", length: int = 70_000) -> Batch
 
 @pytest.mark.parametrize("length", [70_000, 300])
 def test_sparse_rows_survive_merging_and_copying(tmp_path: Path, length: int) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         for ids in ([1, 2, 3, 9], [4, 5, 6], [7, 8]):
             w.publish(Change(batches=[sparse(ids, length=length)]), finished=True)
         w.publish(Change(dead=[5]), finished=True)
         for merged in (False, True):
             if merged:
                 w.compact(everything=True)
-            with home.reader() as reader:
+            with store_folder.reader() as reader:
                 weights = np.zeros(length, np.float32)
                 weights[[4, 7, 8]] = 1
                 top = reader.snapshot.top(DenseQuery("v-1", weights), 3)
@@ -337,13 +341,13 @@ def test_sparse_rows_survive_merging_and_copying(tmp_path: Path, length: int) ->
 
 
 def test_merging_loses_no_features_where_pictures_have_different_ones(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[batch([1, 2]), sparse([3, 4])]), finished=True)
         w.publish(Change(batches=[batch([5]), sparse([6])]), finished=True)
         w.compact(everything=True)
         assert len(w.version.segments) == 2
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         groups = reader.snapshot.by_features(np.arange(1, 7))
         assert [(f, ids.tolist()) for f, ids in groups] == [
             (("f-1",), [1, 2, 5]),

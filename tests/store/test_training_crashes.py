@@ -59,14 +59,14 @@ def steps_of(trained: Path) -> int:
     return crash.steps
 
 
-def served(home: StoreFolder) -> tuple[int, list[str]]:
+def served(store_folder: StoreFolder) -> tuple[int, list[str]]:
     """Return which training a reader is served, and what is not whole about it."""
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         snapshot = reader.snapshot
     found = []
     if snapshot.ids().tolist() != PICTURES:
         found.append(f"the pictures are {snapshot.ids().tolist()}")
-    seed = int(str(load_model(home.models, snapshot.model).about["seed"]))
+    seed = int(str(load_model(store_folder.models, snapshot.model).about["seed"]))
     return seed, found + wrong_scores(snapshot, seed)
 
 
@@ -80,25 +80,27 @@ def wrong_scores(snapshot: Snapshot, seed: int) -> list[str]:
     return found
 
 
-def problems_after(home: StoreFolder, crash: Crash) -> list[str]:
+def problems_after(store_folder: StoreFolder, crash: Crash) -> list[str]:
     """Return what a crash did that it must not do; then go on, and see that all comes right."""
-    seed, found = served(home)
+    seed, found = served(store_folder)
     if seed not in (BEFORE, NEW):
         found.append(f"the model is that of training {seed}")
     if crash.acks and seed != NEW:
         found.append("the new model was published and is gone")
-    found += [p.what for p in verify(home).problems]
+    found += [p.what for p in verify(store_folder).problems]
     if found:
         return found
-    Writer(home, "index").close()
-    checked = verify(home)
+    Writer(store_folder, "index").close()
+    checked = verify(store_folder)
     if not checked.sound or checked.strays or not checked.sealed:
         found.append(f"after the next writer: {checked}")
-    if served(home) != (seed, []):
+    if served(store_folder) != (seed, []):
         found.append("the next writer changed what is served")
-    with Writer(home, "train") as w:
+    with Writer(store_folder, "train") as w:
         train(w, NEW + 1)
-    return found if served(home) == (NEW + 1, []) else [*found, "training again does not help"]
+    return (
+        found if served(store_folder) == (NEW + 1, []) else [*found, "training again does not help"]
+    )
 
 
 def points(total: int, count: int = KILLS) -> list[int]:

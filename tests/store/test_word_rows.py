@@ -72,10 +72,10 @@ class Made:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Three scored segments with mixed ids, dead and replaced rows; one that has no scores."""
     rng = np.random.default_rng(3)
-    home = StoreFolder(tmp_path_factory.mktemp("made") / "store")
+    store_folder = StoreFolder(tmp_path_factory.mktemp("made") / "store")
     ids = rng.permutation(np.arange(1, 241)).tolist()
     words: dict[int, tuple[int, ...]] = {}
-    with Writer(home, "test") as w:
+    with Writer(store_folder, "test") as w:
         for part in (ids[:90], ids[90:150], [*ids[150:], *ids[:5]]):
             mine = {i: tuple(t for t in TERMS if rng.random() < 0.2) for i in sorted(part)}
             words.update(mine)
@@ -86,7 +86,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     alive = sorted(set(ids) - set(ids[20:50]))
     every = range(TERMS[0], TERMS[-1] + 3)
     pictures = [Picture(i, words[i], {t: score(1, i, t) for t in every}) for i in alive]
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         assert len(reader.snapshot.segments) == 4
         return Made(reader.snapshot, pictures)
 
@@ -139,9 +139,9 @@ def test_equal_scores_stand_by_id_however_pictures_lie(made: Made) -> None:
 
 
 def test_a_picture_that_carries_the_words_counts_as_known(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    scored_store(home)
-    with home.reader() as reader:
+    store_folder = StoreFolder(tmp_path / "store")
+    scored_store(store_folder)
+    with store_folder.reader() as reader:
         one = listed(both_ways(reader.snapshot, query([12], known=100.0), 9))
         assert one[:2] == [(1, 100.0), (6, 100.0)]
         assert one[2][1] < 3
@@ -154,13 +154,13 @@ def test_a_picture_that_carries_the_words_counts_as_known(tmp_path: Path) -> Non
 
 
 def test_pictures_scored_by_another_model_have_no_score(tmp_path: Path) -> None:
-    home = StoreFolder(tmp_path / "store")
-    with Writer(home, "test") as w:
+    store_folder = StoreFolder(tmp_path / "store")
+    with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[batch([1, 2])]), finished=True)
         train(w, 1)
-        w.scorer = FakeScorer(home, 2)
+        w.scorer = FakeScorer(store_folder, 2)
         w.publish(Change(batches=[batch([3, 4])]), finished=True)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         assert [s.scores is not None for s in reader.snapshot.segments] == [True, True]
         assert sorted(both_ways(reader.snapshot, query([11, 13]), 9).ids.tolist()) == [1, 2]
 

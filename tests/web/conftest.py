@@ -22,5 +22,5 @@ def own(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def served_copy(taught: Collection, tmp_path: Path) -> Iterator[Served]:
     """Serve a copy of the shared collection, which a test may change."""
-    with running(copied(taught.home.folder.parent, tmp_path)) as found:
+    with running(copied(taught.store_folder.path.parent, tmp_path)) as found:
         yield found

@@ -26,7 +26,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SmallDisk]:
 @pytest.fixture
 def moved(taught: Collection, disk: SmallDisk) -> Collection:
     """Return a trained collection whose store lies on the small disk."""
-    shutil.copytree(taught.home.folder, disk.folder / "store")
+    shutil.copytree(taught.store_folder.path, disk.folder / "store")
     return Collection.open(taught.root, store=disk.folder / "store", workers=1)
 
 
@@ -65,7 +65,7 @@ def ask_all(s: Served, session: str) -> None:
 
 
 def test_a_full_disk_stops_no_question(disk: SmallDisk, moved: Collection, crowded: None) -> None:
-    judge_and_die(moved.home, [judged_event(4), judged_event(5)])
+    judge_and_die(moved.store_folder, [judged_event(4), judged_event(5)])
     with running(moved) as s:
         session = s.client.begin("red").session
         marks = {"relevant": [1, 7], "other": [2]}

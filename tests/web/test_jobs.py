@@ -120,7 +120,7 @@ def test_a_job_that_dies_by_a_fault_leaves_a_trace_without_what_it_held(
             r"web/work.py:\d+, collection/__init__.py:\d+, .*evaluation.py:\d+", line
         ), line
     assert "whispered" not in caplog.text + ended.detail
-    assert str(own.service.collection.home.folder) not in line
+    assert str(own.service.collection.store_folder.path) not in line
 
 
 def test_a_request_that_fails_by_a_fault_leaves_a_trace_too(
@@ -265,7 +265,7 @@ def test_judging_waits_for_no_writer(own: Served, taught: Collection) -> None:
     from sightline.store.locks import Lock
 
     session = own.client.begin("red").session
-    with Lock(own.service.collection.home.folder, "test"):
+    with Lock(own.service.collection.store_folder.path, "test"):
         assert own.client.judge(session, [1]).judgements == 1
         reply = own.post(f"/v1/sessions/{session}/word", {"word": "new"})
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (409, "busy", "2")

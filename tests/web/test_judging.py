@@ -16,7 +16,7 @@ from tests.factories.servers import Served, painted, running
 
 
 def judged_events(s: Served) -> int:
-    log = EventLog(s.service.collection.home.events, write=False)
+    log = EventLog(s.service.collection.store_folder.events, write=False)
     try:
         return sum(1 for _ in log.read(kinds=["judged"]))
     finally:
@@ -227,7 +227,7 @@ def test_clicks_that_come_at_once_are_all_kept(own: Served) -> None:
 
 def standing(c: Collection) -> list[tuple[str, tuple[int, ...], set[int]]]:
     """Return the lists that training would learn from."""
-    with contextlib.closing(EventLog(c.home.events, write=False)) as log:
+    with contextlib.closing(EventLog(c.store_folder.events, write=False)) as log:
         return sorted((x.query, x.pictures, set(x.clicked)) for x in distinct_impressions(log))
 
 

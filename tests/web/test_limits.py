@@ -171,7 +171,7 @@ def test_an_answer_that_nobody_takes_gives_its_place_back(tmp_path: Path) -> Non
     noise = Image.fromarray(rng.integers(0, 256, (1500, 1500, 3), dtype=np.uint8))
     noise.save(os.fsdecode(c.root) + "/noise.png")
     c.index()
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         large = reader.catalogue.find(b"noise.png")
     with running(c, Limits(waiting=2, send_seconds=0.3)) as s:
         head = (

@@ -237,7 +237,7 @@ def test_no_problem_names_a_folder_of_this_machine(tmp_path: Path) -> None:
     c = painted(tmp_path, train=False, n=12)
     with running(c) as s:
         said = [s.ask("POST", "/v1/search/picture", b"no picture", {"Content-Type": "image/jpeg"})]
-        with Lock(c.home.folder, "index", 0):
+        with Lock(c.store_folder.path, "index", 0):
             said.append(s.post("/v1/models/rollback", {"version": 1}))
         os.rename(os.fsdecode(c.root), tmp_path / "elsewhere")
         said.append(s.post("/v1/search", {"query": "red"}))

@@ -75,7 +75,7 @@ def mounted(tmp_path: Path, judged: tuple[Collection, str]) -> Iterator[Collecti
     c, _ = judged
     place = tmp_path / "mounted"
     place.mkdir()
-    bind = ["mount", "--bind", str(c.home.folder), str(place)]
+    bind = ["mount", "--bind", str(c.store_folder.path), str(place)]
     if shutil.which("mount") is None or subprocess.run(bind, capture_output=True).returncode:
         pytest.skip("a bind mount needs privileges")
     try:
@@ -102,7 +102,7 @@ def test_a_server_reads_and_refuses_to_write_at_once(
             assert (reply.status, reply.code) == (409, "read-only"), (path, reply.body)
             detail = reply.json["detail"]
             assert detail.startswith("the store is read-only: its file system is mounted read-only")
-            assert "Mount it for writing" in detail and str(mounted.home.folder) not in detail
+            assert "Mount it for writing" in detail and str(mounted.store_folder.path) not in detail
         assert s.service.jobs.all() == [], "no job was begun that could not end well"
         measured = s.client.finish(s.client.start("evaluate", curve=False).id)
         assert measured.state == "done"
@@ -111,7 +111,7 @@ def test_a_server_reads_and_refuses_to_write_at_once(
 
 
 def test_commands_that_must_write_say_that_the_store_is_read_only(mounted: Collection) -> None:
-    where = ["-C", os.fsdecode(mounted.root), "--store", str(mounted.home.folder)]
+    where = ["-C", os.fsdecode(mounted.root), "--store", str(mounted.store_folder.path)]
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -165,7 +165,7 @@ def test_a_store_of_which_a_user_may_read_only_is_named_so(
         watchdog.remove_later(folder)
         os.chmod(folder, 0o755)
         store = Path(folder, "store")
-        shutil.copytree(c.home.folder, store)
+        shutil.copytree(c.store_folder.path, store)
         shutil.copytree(os.fsdecode(c.root), Path(folder, "photos"))
         for path in (store, *store.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
@@ -177,7 +177,7 @@ def test_a_store_of_which_a_user_may_read_only_is_named_so(
             for write in (
                 theirs.index, theirs.train, theirs.store.rollback, theirs.store.require_writable,
                 lambda: theirs.judge(resume=session).mark(positive=[2]),
-                lambda: Writer(theirs.home, "test"), lambda: Judging(theirs.home),
+                lambda: Writer(theirs.store_folder, "test"), lambda: Judging(theirs.store_folder),
             ):  # fmt: skip
                 try:
                     write()
@@ -204,7 +204,7 @@ def test_a_file_system_that_becomes_read_only_is_named_so(
     real = os.open
 
     def refusing(path: Any, flags: int, *more: Any, **named: Any) -> int:
-        if os.fspath(path) == str(c.home.folder / name) and flags & os.O_RDWR:
+        if os.fspath(path) == str(c.store_folder.path / name) and flags & os.O_RDWR:
             raise OSError(number, os.strerror(number), str(path))
         return real(path, flags, *more, **named)
 

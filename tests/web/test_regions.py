@@ -50,7 +50,7 @@ def test_answers_stand_while_another_process_changes_the_store(cut: Served) -> N
     c = cut.service.collection
     (s,) = cut.post("/v1/tags", {"untagged": True, "limit": 1}).json["suggestions"]
     answer = {"picture": s["picture"], "word": s["word"], "yes": True}
-    with Lock(c.home.folder, "test"):
+    with Lock(c.store_folder.path, "test"):
         reviewed = cut.post("/v1/tags/answers", {"answers": [answer]}).json
     assert (reviewed["answered"], reviewed["carried"]) == (1, None)
     assert len(c.sessions.all()) == 1
@@ -114,7 +114,7 @@ def test_heat_maps_of_hits(served: Served, taught: Collection) -> None:
     assert len(why["parts"]) == why["rows"] and len(why["parts"][0]) == why["columns"]
     assert why["words"][0]["word"] == "red" and why["words"][0]["carried"]
     by = {f["feature"]: f["contribution"] for f in why["features"]}
-    with taught.home.reader() as reader:
+    with taught.store_folder.reader() as reader:
         assert found["model"] == why["model"] == reader.snapshot.model
     assert found["recipe"].startswith("cca on ")
     assert set(by) == set(found["recipe"].split()[2].split("+")) <= {"color", "edges"}

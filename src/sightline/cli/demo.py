@@ -51,7 +51,7 @@ def demo(folder: str, json_file: str | None, debug: bool) -> int:
     click.echo(f"{built.n_pictures} pictures in {built.pictures}; {CREDIT}")
     click.echo(f"Words of {built.n_withheld} of them are withheld, in {built.withheld}")
     c = Collection.open(built.pictures, store=base / "store")
-    with running(c.home.folder, "demo"):
+    with running(c.store_folder.path, "demo"):
         _index_and_train(c, built.words)
     sheet: list[tuple[str, Results]] = []
     for query in QUERIES:

@@ -144,7 +144,7 @@ def _list_skipped(c: Collection | None, as_json: bool, as_csv: bool) -> int:
 def _list_features(c: Collection | None, as_json: bool, as_csv: bool) -> int:
     from sightline.collection.index.status import feature_states
 
-    states = feature_states(c.home if c else None)
+    states = feature_states(c.store_folder if c else None)
     if as_json:
         print_json([f.to_dict() for f in states])
         return 0
@@ -204,7 +204,7 @@ def _store(c: Collection) -> list[tuple[str, str]]:
     from sightline.store.locks import file_system
     from sightline.store.upkeep.permissions import describe
 
-    folder = c.home.folder
+    folder = c.store_folder.path
     existing = folder if folder.exists() else next(p for p in folder.parents if p.exists())
     space = os.statvfs(existing)
     out = [

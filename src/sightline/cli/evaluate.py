@@ -53,7 +53,7 @@ def evaluate(
         draw(evaluation, target)
         click.echo(f"drew {target}", err=True)
     if run_file is not None or qrels is not None:
-        _write_trec(c.home, run_file, qrels)
+        _write_trec(c.store_folder, run_file, qrels)
     if as_json:
         print_json(evaluation.to_dict())
     else:
@@ -70,11 +70,11 @@ def draw(evaluation: Evaluation, target: Path) -> None:
     draw_learning_curve(target, evaluation.curve, evaluation.groups[0].untrained, title)
 
 
-def _write_trec(home: StoreFolder, run_file: str | None, qrels_file: str | None) -> None:
+def _write_trec(store_folder: StoreFolder, run_file: str | None, qrels_file: str | None) -> None:
     from sightline.collection.models.evaluation import trec
     from sightline.measures.runs import write_qrels, write_run
 
-    judged, ranked = trec(home)
+    judged, ranked = trec(store_folder)
     if qrels_file is not None:
         write_qrels(qrels_file, judged)
         click.echo(f"wrote {qrels_file}", err=True)

@@ -26,7 +26,7 @@ _BYTES, _FILES = 1_000_000, 3
 def logged(c: Collection, verb: str) -> Iterator[logging.Logger]:
     """Log the start and the end of a command; the log rotates and stays below a few megabytes."""
     log = logging.getLogger("sightline")
-    handler = _handler(c.home.folder / "log")
+    handler = _handler(c.store_folder.path / "log")
     log.addHandler(handler)
     log.setLevel(c.settings.log_level.upper())
     log.info("%s begins", verb)

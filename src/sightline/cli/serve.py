@@ -82,7 +82,7 @@ def serve(
 
     # A damaged store is reported now, not to the first client; a missing one can be indexed.
     if not c.store.version():
-        check_indexable(c.root, c.home)
+        check_indexable(c.root, c.store_folder)
         click.echo('Nothing is indexed yet. To index: POST /v1/jobs {"verb": "index"}', err=True)
     _serve(c, Service(c, token), (host, port, allow_host, origins), as_json, token_file)
     return 0

@@ -79,7 +79,7 @@ def _asked(s: SessionState, names: dict[int, str]) -> str:
 def _names(c: Collection, states: Sequence[SessionState]) -> dict[int, str]:
     """Return the paths of the example pictures of sessions, as far as they exist."""
     ids = {p for s in states for p in s.like if isinstance(p, int)}
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         return {p: shown(f.path) for p, f in reader.catalogue.facts(ids).items()}
 
 

@@ -151,7 +151,7 @@ def rollback(
 
     c = open_collection(collection, store, writes=True, wait=wait)
     if listed or dry_run:
-        kept = describe_versions(c.home)
+        kept = describe_versions(c.store_folder)
         for v in kept:
             state = " (current)" if v is kept[-1] else "" if v.finished else " (unfinished)"
             click.echo(f"{v.number}\t{_when(v)}\t{v.pictures} pictures{state}\t{v.note}")
@@ -231,7 +231,7 @@ def purge(
     click.echo(f"Removed {c.store.purge(pictures, sessions)} facts about {what}.")
     if taught:
         click.echo("The model trained on them was purged too. For a new one: sightline train")
-    if identity(c.home.folder):
+    if identity(c.store_folder.path):
         click.echo("Milvus still has them until the next: sightline export milvus", err=True)
     click.echo("Files still in the folder will be added again by the next index.", err=True)
     return 0

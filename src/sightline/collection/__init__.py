@@ -84,8 +84,8 @@ class Collection:
         from sightline.store.folder import StoreFolder
 
         self.root = root
-        self.home: StoreFolder = StoreFolder(store)
-        self.home.engine, self.home.listed_rows = settings.engine, settings.ivf_rows
+        self.store_folder: StoreFolder = StoreFolder(store)
+        self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
         self.settings = settings
         self.origins = origins
         self.pictures = Pictures(self)
@@ -125,7 +125,7 @@ class Collection:
         return cls(root, place, *settings_of.load(settings, place))
 
     def __repr__(self) -> str:
-        return f"Collection({shown(self.root)!r}, store={str(self.home.folder)!r})"
+        return f"Collection({shown(self.root)!r}, store={str(self.store_folder.path)!r})"
 
     def __enter__(self) -> Collection:
         return self
@@ -135,9 +135,9 @@ class Collection:
 
     def __len__(self) -> int:
         """Return the number of pictures; 0 before anything is indexed."""
-        if not self.home.exists():
+        if not self.store_folder.exists():
             return 0
-        with self.home.reader() as reader:
+        with self.store_folder.reader() as reader:
             return reader.snapshot.size()
 
     def __bool__(self) -> bool:
@@ -145,9 +145,9 @@ class Collection:
 
     def __iter__(self) -> Iterator[int]:
         """Iterate over the ids of all pictures, ascending."""
-        if not self.home.exists():
+        if not self.store_folder.exists():
             return iter(())
-        with self.home.reader() as reader:
+        with self.store_folder.reader() as reader:
             return iter(reader.snapshot.ids().tolist())
 
     def index(
@@ -206,18 +206,21 @@ class Collection:
         from sightline.compute.backend import computing, is_remote
         from sightline.store.writer import Writer
 
-        checks.check_indexable(self.root, self.home)
+        checks.check_indexable(self.root, self.store_folder)
         self.store.require_writable()
         tables = checks.check_tables(words, self.root)
         files, bar = checks.read_vectors(vectors, by_order, key_column), progress or NoProgress()
         s = self.settings
         options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
-        checks.check_vectors(self.home, self.root, options, files, by_order, forget_vectors)
-        with computing(s, bar, compute) as workers, Writer(self.home, "index", s.wait) as writer:
+        checks.check_vectors(self.store_folder, self.root, options, files, by_order, forget_vectors)
+        with (
+            computing(s, bar, compute) as workers,
+            Writer(self.store_folder, "index", s.wait) as writer,
+        ):
             remember_tables(writer, self.root, tables, checks.real_paths(forget_words))
-            self.settings = remember_flags(self.home, self.settings, self.origins, features)
+            self.settings = remember_flags(self.store_folder, self.settings, self.origins, features)
             remote = workers if is_remote(s) else None
-            writer.scorer = scorer_of(self.home, writer.version, remote)
+            writer.scorer = scorer_of(self.store_folder, writer.version, remote)
             for file in forget_vectors:
                 forget_file(writer, file, bar)
             return IndexRun(self.root, writer, workers, options, bar, files, by_order).run()
@@ -236,12 +239,14 @@ class Collection:
         from sightline.collection.index.options import index_options
         from sightline.collection.index.plan import preview
 
-        checks.check_indexable(self.root, self.home)
+        checks.check_indexable(self.root, self.store_folder)
         tables = checks.check_tables(words, self.root)
         options = index_options(replace(self.settings, features=""))
         files = checks.read_vectors(vectors, by_order, key_column)
-        checks.check_vectors(self.home, self.root, options, files, by_order)
-        return preview(self.home, self.root, options, tables, set(checks.real_paths(forget_words)))
+        checks.check_vectors(self.store_folder, self.root, options, files, by_order)
+        return preview(
+            self.store_folder, self.root, options, tables, set(checks.real_paths(forget_words))
+        )
 
     def train(
         self,
@@ -281,10 +286,10 @@ class Collection:
         options = TrainOptions(
             tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards
         )
-        missing = missing_for_words(self.home, rankers, features)
+        missing = missing_for_words(self.store_folder, rankers, features)
         with training_run(self, "train", dry_run, bar, compute) as run:
             run.compute_features(missing)
-            return train(self.home, options, s.wait, bar, run.compute)
+            return train(self.store_folder, options, s.wait, bar, run.compute)
 
     def evaluate(
         self,
@@ -305,7 +310,7 @@ class Collection:
 
         bar = progress or NoProgress()
         with training_cluster(self.settings, bar, compute) as cluster:
-            return evaluate(self.home, bar, curve=curve, compute=cluster)
+            return evaluate(self.store_folder, bar, curve=curve, compute=cluster)
 
     def search(
         self,
@@ -346,11 +351,11 @@ class Collection:
                 raise UsageError(f"Only searches by words have parts and counts. Got {query!r}.")
             from sightline.collection.similarity.candidates import by_sign, similar
 
-            with self.home.reader() as reader:
+            with self.store_folder.reader() as reader:
                 return similar(reader, self.root, self.settings, *by_sign(terms), n, filters)
         only = None if ids is None else tuple(ids)
         options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)
-        with self.home.reader() as reader:
+        with self.store_folder.reader() as reader:
             return search(reader, self.root, query, n, filters.where(self.root), options)
 
     def explain(
@@ -394,7 +399,9 @@ class Collection:
             hits = self.search(query, k, filters=filters, cut=cut, predicted=predicted).hits
         options = ExplainOptions(blocks, pictures, exact, predicted)
         bar = progress or NoProgress()
-        return explain(self.home, self.root, self.settings, query, hits, options, bar, compute)
+        return explain(
+            self.store_folder, self.root, self.settings, query, hits, options, bar, compute
+        )
 
     def search_text(
         self, text: str, k: int | None = None, *, filters: Filters = NO_FILTERS
@@ -408,7 +415,7 @@ class Collection:
         from sightline.collection.search.texts import search_text
 
         n = check_count(self.k_or_default(k), "k", "search_text")
-        with self.home.reader() as reader:
+        with self.store_folder.reader() as reader:
             where = filters.where(self.root)
             return search_text(reader, self.root, text, n, where, filters.untagged)
 
@@ -436,7 +443,7 @@ class Collection:
 
         weighted = [(p, 1.0) for p in (*pictures, *positive)], [(p, 1.0) for p in negative]
         n, s = self.k_or_default(k), self.settings
-        with self.home.reader() as reader:
+        with self.store_folder.reader() as reader:
             return similar(reader, self.root, s, *weighted, n, filters, exact, compute)
 
     def duplicates(
@@ -457,7 +464,7 @@ class Collection:
 
         where, bar = filters.where(self.root), progress or NoProgress()
         most = THRESHOLD if threshold is None else threshold
-        with self.home.reader() as reader:
+        with self.store_folder.reader() as reader:
             return find_duplicates(reader, self.root, most, where, filters.untagged, bar)
 
     def judge(
@@ -523,7 +530,7 @@ class Collection:
         if k is not None and k < 1:
             raise ParameterError.of("k", "tag", "at least 1", k)
         ids = self.tagging.chosen(pictures, filters)
-        suggestions = suggest(self.home, ids, precision, removals, progress or NoProgress())
+        suggestions = suggest(self.store_folder, ids, precision, removals, progress or NoProgress())
         return replace(suggestions, suggestions=suggestions.suggestions[:k])
 
     def export(
@@ -571,24 +578,24 @@ class Collection:
         from sightline.collection.export.run import ExportOrder, ExportRun
         from sightline.collection.export.target import check_selection, check_target
 
-        self.home.require_indexed()
+        self.store_folder.require_indexed()
         selection = check_selection(only, min_confidence, filters.untagged)
         place = check_target(
-            self.root, self.home.folder, format, target, into_collection, overwrite
+            self.root, self.store_folder.path, format, target, into_collection, overwrite
         )
         order = ExportOrder(
             format, place, selection, filters.where(self.root), boxes, overwrite, dry_run
         )
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
-        export = ExportRun(self.home, self.root, self.settings, order, proposed or {})
+        export = ExportRun(self.store_folder, self.root, self.settings, order, proposed or {})
         return export.run(progress or NoProgress(), confirm)
 
     def status(self) -> Status:
         """Return how many pictures, words and skipped files there are, and the models in use."""
         from sightline.collection.index.status import status
 
-        return status(self.home)
+        return status(self.store_folder)
 
     def contains(self, path: str | os.PathLike[str]) -> bool:
         """Say whether a path lies inside the collection, where nothing may be written."""

@@ -153,7 +153,7 @@ class Extractor:
 
 def feature_class_paths(reader: Reader, fingerprints: Sequence[str], size: int) -> dict[str, str]:
     """Return the class paths of stored features; empty for one that cannot be computed here."""
-    codebooks = reader.home.versions.read(reader.snapshot.version).codebooks
+    codebooks = reader.store_folder.versions.read(reader.snapshot.version).codebooks
     return {f: _class_path(reader, f, codebooks, size) for f in fingerprints}
 
 
@@ -164,7 +164,7 @@ def _class_path(reader: Reader, expected: str, codebooks: Sequence[str], size: i
         places = [place]
         if is_fitted(place):
             of_feature = [b for b in codebooks if Fingerprint.parse(b).name == name]
-            places = [f"{place}@{arrays_file(reader.home.models, b)}" for b in of_feature]
+            places = [f"{place}@{arrays_file(reader.store_folder.models, b)}" for b in of_feature]
         for candidate in places:
             if fingerprint(load_feature(candidate), size) == expected:
                 return candidate

@@ -207,12 +207,12 @@ class Pictures:
 
     def resolve(self, pictures: Sequence[PictureLike]) -> list[int]:
         """Return the ids of pictures of the collection, given by path, id or hit."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return [resolve_id(reader, self._collection.root, p) for p in pictures]
 
     def info(self, picture: int) -> PictureInfo:
         """Return what is known of a picture, and its words by source."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             facts = reader.catalogue.facts([picture]).get(picture)
             if facts is None:
                 raise CollectionError(f"There is no picture {picture} here.")
@@ -221,17 +221,17 @@ class Pictures:
 
     def facts(self, pictures: Sequence[int]) -> dict[int, Facts]:
         """Return path, size and dates of those pictures that are in the collection."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return reader.catalogue.facts(pictures)
 
     def words(self, picture: PictureLike) -> list[Tags]:
         """Return the words of a picture, by source."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return reader.catalogue.words(resolve_id(reader, self._collection.root, picture))
 
     def thumbnails(self, pictures: Sequence[int]) -> list[bytes]:
         """Return small JPEG pictures without any metadata."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return [reader.snapshot.thumbnail(p) for p in pictures]
 
     def open(self, picture: int) -> tuple[FileIO, Facts]:
@@ -248,7 +248,7 @@ class Pictures:
     def folders(self) -> list[Folder]:
         """Return every folder with pictures in it or below, by path."""
         counts: Counter[bytes] = Counter()
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             for known in reader.catalogue.known():
                 folder = os.path.dirname(known.path)
                 while folder:
@@ -273,7 +273,7 @@ class Pictures:
         from sightline.collection.search.annotate import describe
 
         n = check_count(self._collection.k_or_default(k), "k", "describe")
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return describe(
                 reader, self._collection.root, picture, n, self._collection.settings, compute
             )
@@ -295,7 +295,7 @@ class Pictures:
         from sightline.collection.search.texts import describe_texts
 
         n = check_count(self._collection.k_or_default(k), "k", "describe_texts")
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return describe_texts(
                 reader, self._collection.root, picture, n, self._collection.settings, compute
             )
@@ -307,7 +307,7 @@ class Pictures:
         """
         from sightline.collection.search.words import rank
 
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return rank(reader, query, ids)
 
     def as_hits(self, query: str, ids: Sequence[int]) -> Results:
@@ -319,16 +319,16 @@ class Pictures:
         from sightline.collection.results import in_order
 
         results = self._collection.search(query, max(len(ids), 1), cut=False, ids=ids, offset=0)
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return in_order(reader, self._collection.root, results, ids)
 
     def features(self) -> list[FeatureState]:
         """Return every feature there is, and which pictures and models have it."""
         from sightline.collection.index.status import feature_states
 
-        return feature_states(self._collection.home)
+        return feature_states(self._collection.store_folder)
 
     def skipped(self) -> list[Skipped]:
         """Return the files the last index skipped, with reasons."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return [s for s, _, _ in reader.catalogue.skipped()]

@@ -164,7 +164,7 @@ def _model(reader: Reader) -> WordModel | None:
         return None
     from sightline.collection.models.word_model import load_word_model
 
-    return load_word_model(reader.home, reader.snapshot.model)
+    return load_word_model(reader.store_folder, reader.snapshot.model)
 
 
 def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLearned, ...]:

@@ -80,7 +80,7 @@ class Results:
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
     served : str
         Why another engine answered than was asked to; mostly it is empty.
-    home : StoreFolder or None
+    store_folder : StoreFolder or None
         The store, from which a notebook shows thumbnails.
     """
 
@@ -93,7 +93,7 @@ class Results:
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
-    home: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
+    store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -131,7 +131,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         """Show thumbnails of the hits in a notebook."""
-        return contact_table(self.hits, self.home)
+        return contact_table(self.hits, self.store_folder)
 
 
 def hits_of(
@@ -188,12 +188,14 @@ def in_order(reader: Reader, root: bytes, results: Results, ids: Iterable[int]) 
     return replace(results, hits=hits, missing=len(order) - len(hits), part=None)
 
 
-def contact_table(hits: Sequence[Hit], home: StoreFolder | None) -> str:
+def contact_table(hits: Sequence[Hit], store_folder: StoreFolder | None) -> str:
     """Return a grid of thumbnails as HTML; names of files are escaped."""
     if not hits:
         return "<p>No hits.</p>"
     shown, rest = hits[:MOST_SHOWN], len(hits) - MOST_SHOWN
-    cells = "".join(_cell(h, t) for h, t in zip(shown, _thumbnails(shown, home), strict=True))
+    cells = "".join(
+        _cell(h, t) for h, t in zip(shown, _thumbnails(shown, store_folder), strict=True)
+    )
     more = f"<p>and {rest} more</p>" if rest > 0 else ""
     return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{cells}</div>{more}'
 
@@ -209,11 +211,11 @@ def _cell(hit: Hit, thumbnail: bytes) -> str:
     return f'<figure style="{style}">{picture}{caption}</figure>'
 
 
-def _thumbnails(hits: Sequence[Hit], home: StoreFolder | None) -> list[bytes]:
+def _thumbnails(hits: Sequence[Hit], store_folder: StoreFolder | None) -> list[bytes]:
     """Return the thumbnail of each hit; none where the picture has left the store since."""
-    if home is None:
+    if store_folder is None:
         return [b""] * len(hits)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         return [_thumbnail(reader, h.picture) for h in hits]
 
 

@@ -25,35 +25,35 @@ class StoreMaintenance:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._home = collection.home
+        self._store_folder = collection.store_folder
 
     @property
     def folder(self) -> Path:
         """Where the store lies."""
-        return self._home.folder
+        return self._store_folder.path
 
     def exists(self) -> bool:
         """Say whether anything was ever indexed."""
-        return self._home.exists()
+        return self._store_folder.exists()
 
     def version(self) -> int:
         """Return the number of the version in use; 0 before anything is indexed."""
-        if not self._home.exists():
+        if not self._store_folder.exists():
             return 0
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             return reader.snapshot.version
 
     def running(self) -> list[Running]:
         """Return the commands at work on the store now, such as a training."""
         from sightline.store.locks import commands
 
-        return commands(self._home.folder)
+        return commands(self._store_folder.path)
 
     def require_writable(self) -> None:
         """Raise if the store is read-only, before any work is done for a change to it."""
         from sightline.store.locks import require_writable
 
-        require_writable(self._home.folder)
+        require_writable(self._store_folder.path)
 
     def verify(
         self, progress: Progress | None = None, *, fix_permissions: bool = False
@@ -70,24 +70,24 @@ class StoreMaintenance:
         from sightline.store.locks import Lock
         from sightline.store.upkeep.verify import verify
 
-        if os.access(self._home.folder, os.W_OK):
-            with Lock(self._home.folder, "store verify", self._collection.settings.wait):
-                return verify(self._home, progress, fix_permissions=fix_permissions)
-        return verify(self._home, progress, fix_permissions=fix_permissions)
+        if os.access(self._store_folder.path, os.W_OK):
+            with Lock(self._store_folder.path, "store verify", self._collection.settings.wait):
+                return verify(self._store_folder, progress, fix_permissions=fix_permissions)
+        return verify(self._store_folder, progress, fix_permissions=fix_permissions)
 
     def exposed(self) -> tuple[Exposed, ...]:
         """Return the files and folders of the store that other users have permissions for."""
         from sightline.store.upkeep.permissions import exposed
 
-        return exposed(self._home.folder)
+        return exposed(self._store_folder.path)
 
     def repair(self, say: Callable[[str], None], progress: Progress | None = None) -> Verified:
         """Repair the store, then read again the pictures whose rows were lost."""
         from sightline.store.locks import running
         from sightline.store.upkeep.repair import repair
 
-        with running(self._home.folder, "store repair"):
-            repaired = repair(self._home, say, self._collection.settings.wait)
+        with running(self._store_folder.path, "store repair"):
+            repaired = repair(self._store_folder, say, self._collection.settings.wait)
             if os.path.isdir(self._collection.root):
                 self._collection.index(progress=progress)
                 return self.verify()
@@ -101,12 +101,14 @@ class StoreMaintenance:
         from sightline.store.upkeep.rollback import Rollback, describe_version
         from sightline.store.writer import Writer
 
-        home = self._home
-        home.require_indexed()
-        with Writer(home, "store rollback", self._collection.settings.wait) as writer:
+        store_folder = self._store_folder
+        store_folder.require_indexed()
+        with Writer(store_folder, "store rollback", self._collection.settings.wait) as writer:
             current = writer.version.number
             finished = [
-                n for n in home.versions.numbers() if n < current and home.versions.read(n).finished
+                n
+                for n in store_folder.versions.numbers()
+                if n < current and store_folder.versions.read(n).finished
             ]
             if not finished or (number is not None and number not in finished):
                 listed = ", ".join(map(str, finished)) or "none"
@@ -114,7 +116,9 @@ class StoreMaintenance:
                     f"There is no version {number if number is not None else 'before this one'} "
                     f"to go back to. Kept: {listed}."
                 )
-            left, restored = (describe_version(home, n) for n in (current, number or finished[-1]))
+            left, restored = (
+                describe_version(store_folder, n) for n in (current, number or finished[-1])
+            )
             return Rollback(writer.rollback(restored.number).number, left, restored)
 
     def backup(self, target: str | os.PathLike[str]) -> Verified:
@@ -124,7 +128,7 @@ class StoreMaintenance:
         place = Path(target).expanduser().absolute()
         if inside(place, self._collection.root):
             raise UsageError(f"{place} lies inside the collection, where nothing is ever written.")
-        return backup(self._home, place, self._collection.settings.wait)
+        return backup(self._store_folder, place, self._collection.settings.wait)
 
     def purge(self, pictures: Sequence[PictureLike] = (), sessions: Sequence[str] = ()) -> int:
         """Remove all that is known of some pictures or sessions, for good."""
@@ -133,5 +137,7 @@ class StoreMaintenance:
 
         wait = self._collection.settings.wait
         # Words that were saved from a session are in the published rows too.
-        revert_saved(self._home, sessions, wait)
-        return purge(self._home, self._collection.pictures.resolve(pictures), sessions, wait)
+        revert_saved(self._store_folder, sessions, wait)
+        return purge(
+            self._store_folder, self._collection.pictures.resolve(pictures), sessions, wait
+        )

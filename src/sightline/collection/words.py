@@ -50,7 +50,7 @@ class Words:
         from sightline.collection.query import ResolvedQuery
         from sightline.collection.search.words import parse_words
 
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return ResolvedQuery.of(reader, parse_words(query)).not_learned
 
     def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[CarriedWord], int]:
@@ -59,7 +59,7 @@ class Words:
         A prefix is normalised like a query: case, decomposed accents and punctuation do not matter,
         and it may span words of a tag.
         """
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             vocabulary = self._vocabulary
             if vocabulary is None or vocabulary.version != reader.snapshot.version:
                 vocabulary = self._vocabulary = CompletionIndex(reader)
@@ -77,17 +77,17 @@ class Words:
         """
         from sightline.collection.search.topics import SharedSpace
 
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return SharedSpace(reader).topics(check_count(k, "k", "topics"), pictures, dimension)
 
     def near(self, word: str, k: int = 8) -> list[tuple[str, float]]:
         """Return the words closest to one in the shared space, with their cosines."""
         from sightline.collection.search.topics import SharedSpace
 
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return SharedSpace(reader).near(word, check_count(k, "k", "near"))
 
     def tables(self) -> list[str]:
         """Return the tables of words that every index reads."""
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             return reader.catalogue.words_files()

@@ -59,7 +59,7 @@ def load_truth(c: Collection, tables: Sequence[Path]) -> Dataset:
     from scipy.sparse import csr_matrix
 
     files = WordFiles([str(t) for t in tables], c.root)
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         ids = reader.snapshot.ids()
         views = {f: as_view(reader.snapshot.rows(f, ids)) for f in reader.snapshot.features()}
         facts = reader.catalogue.facts(ids.tolist())

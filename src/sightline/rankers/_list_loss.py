@@ -77,9 +77,9 @@ class Adam:
         rate = self.rate * (1 - self.done / self.n_steps)
         self.done += 1
         first, second = (1 - d ** self.n_steps_of_word[words] for d in _DECAY)
-        for k, (weights, home) in enumerate(((self.a, 1.0), (self.b, 0.0), (self.M, 0.0))):
+        for k, (weights, start) in enumerate(((self.a, 1.0), (self.b, 0.0), (self.M, 0.0))):
             w = weights[..., words]
-            g = slopes[k] + np.float32(holds[k]) * (w - np.float32(home))
+            g = slopes[k] + np.float32(holds[k]) * (w - np.float32(start))
             m = _DECAY[0] * self.first[k][..., words] + (1 - _DECAY[0]) * g
             v = _DECAY[1] * self.second[k][..., words] + (1 - _DECAY[1]) * g * g
             self.first[k][..., words], self.second[k][..., words] = m, v

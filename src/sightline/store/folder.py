@@ -53,7 +53,7 @@ class StoreFolder:
     listed_rows = 1_000_000
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.path = folder
         self.events = folder / "events.sqlite3"
         self.catalogue = folder / "catalogue.sqlite3"
         self.shards = folder / "shards"
@@ -66,7 +66,7 @@ class StoreFolder:
     def searcher(self) -> Engine | None:
         """Return the engine that answers instead of a scan; None for a scan."""
         if self._searcher[0] != self.engine:
-            self._searcher = self.engine, _engine_of(self.engine, self.folder, self.listed_rows)
+            self._searcher = self.engine, _engine_of(self.engine, self.path, self.listed_rows)
         return self._searcher[1]
 
     def opened(self, number: int) -> Snapshot | None:
@@ -86,11 +86,11 @@ class StoreFolder:
 
     def is_free(self) -> bool:
         """Return whether a store may be created here: the folder has only files of a store."""
-        if not self.folder.exists():
+        if not self.path.exists():
             return True
-        if not self.folder.is_dir():
+        if not self.path.is_dir():
             return False
-        names = (path.name for path in self.folder.iterdir())
+        names = (path.name for path in self.path.iterdir())
         return all(name in _STORE_FILES or name.startswith(seal.DATABASES) for name in names)
 
     def reader(self) -> Reader:
@@ -101,7 +101,7 @@ class StoreFolder:
     def require_indexed(self) -> None:
         """Raise `NoCollection` before the first index; no store is created."""
         if not self.exists():
-            raise NoCollection(f"Nothing is indexed in {self.folder} yet. Run: sightline index")
+            raise NoCollection(f"Nothing is indexed in {self.path} yet. Run: sightline index")
 
 
 def _engine_of(setting: str, folder: Path, listed_rows: int) -> Engine | None:
@@ -121,27 +121,27 @@ def _engine_of(setting: str, folder: Path, listed_rows: int) -> Engine | None:
     raise UsageError(f"The engine must be flat, faiss or milvus://HOST:PORT. Got {setting!r}.")
 
 
-def current_version(home: StoreFolder, catalogue: Catalogue) -> Version:
+def current_version(store_folder: StoreFolder, catalogue: Catalogue) -> Version:
     """Return the version the pointer names; an empty one before the first publish."""
     number = int(catalogue.meta("current") or 0)
-    return home.versions.read(number) if number else Version(0)
+    return store_folder.versions.read(number) if number else Version(0)
 
 
 class Reader:
     """One version and its catalogue, open for reading; close it after use."""
 
-    def __init__(self, home: StoreFolder) -> None:
-        self.home = home
-        self.catalogue = Catalogue(home.catalogue, write=False)
+    def __init__(self, store_folder: StoreFolder) -> None:
+        self.store_folder = store_folder
+        self.catalogue = Catalogue(store_folder.catalogue, write=False)
         try:
             self.snapshot = self._snapshot()
         except BaseException:
             self.catalogue.close()
             raise
-        self.snapshot.engine = home.searcher()
+        self.snapshot.engine = store_folder.searcher()
         if self.snapshot.engine is not None:
             self.snapshot.engine.begin()
-        home.remember(self.snapshot)
+        store_folder.remember(self.snapshot)
 
     def notice(self) -> str:
         """Return notices about answers that did not come from the engine; "" if there are none."""
@@ -156,14 +156,17 @@ class Reader:
             current = self.catalogue.meta("current")
             if damage is not None and current == before:
                 break
-            if (opened := self.home.opened(int(current or 0))) is not None:
+            if (opened := self.store_folder.opened(int(current or 0))) is not None:
                 return opened
             try:
-                return Snapshot(self.home.shards, current_version(self.home, self.catalogue))
+                return Snapshot(
+                    self.store_folder.shards, current_version(self.store_folder, self.catalogue)
+                )
             except StoreDamaged as e:
                 before, damage = current, e
         raise damage or StoreDamaged(
-            f"{self.home.folder} publishes new versions faster than one can be opened. Try again."
+            f"{self.store_folder.path} publishes new versions faster than one can be opened. "
+            "Try again."
         )
 
     def close(self) -> None:

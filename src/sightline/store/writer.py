@@ -105,15 +105,15 @@ class ManyScorer(Scorer, Protocol):
 class Judging:
     """A store open for appending judgements, by any number of processes at a time."""
 
-    def __init__(self, home: StoreFolder) -> None:
-        if not home.exists():
-            raise StoreError(f"Nothing is indexed in {home.folder} yet. Run: sightline index")
-        require_writable(home.folder)
-        self._home = home
-        self._presence = Presence(home.folder)
+    def __init__(self, store_folder: StoreFolder) -> None:
+        if not store_folder.exists():
+            raise StoreError(f"Nothing is indexed in {store_folder.path} yet. Run: sightline index")
+        require_writable(store_folder.path)
+        self._store_folder = store_folder
+        self._presence = Presence(store_folder.path)
         try:
-            seal.break_seal(home.folder)
-            self.log = EventLog(home.events, write=True)
+            seal.break_seal(store_folder.path)
+            self.log = EventLog(store_folder.events, write=True)
         except BaseException:
             self._presence.leave()
             raise
@@ -124,7 +124,7 @@ class Judging:
 
     def close(self) -> None:
         """Close the files; the last writer to leave seals the store."""
-        _leave(self._home, self._presence, [self.log])
+        _leave(self._store_folder, self._presence, [self.log])
 
     def __enter__(self) -> Judging:
         return self
@@ -138,7 +138,7 @@ class Writer:
 
     Parameters
     ----------
-    home : StoreFolder
+    store_folder : StoreFolder
         The store; it is created if it does not exist.
     command : str
         The command that writes, for the error messages of others.
@@ -146,22 +146,27 @@ class Writer:
         How many seconds to wait for another writer.
     """
 
-    def __init__(self, home: StoreFolder, command: str, wait: float = 0.0) -> None:
-        require_writable(home.folder)
-        check_local_file_system(_existing(home.folder))
-        new = not home.exists() and home.is_free()
-        for folder in (home.folder, home.shards, home.versions.folder, home.models):
+    def __init__(self, store_folder: StoreFolder, command: str, wait: float = 0.0) -> None:
+        require_writable(store_folder.path)
+        check_local_file_system(_existing(store_folder.path))
+        new = not store_folder.exists() and store_folder.is_free()
+        for folder in (
+            store_folder.path,
+            store_folder.shards,
+            store_folder.versions.folder,
+            store_folder.models,
+        ):
             make_folder(folder)
         if new:
-            restrict(home.folder)  # It holds only files of a store.
-        self.home = home
+            restrict(store_folder.path)  # It holds only files of a store.
+        self.store_folder = store_folder
         self.scorer: Scorer | None = None
-        self._lock = Lock(home.folder, command, wait)
+        self._lock = Lock(store_folder.path, command, wait)
         try:
-            self._presence = Presence(home.folder)
-            seal.break_seal(home.folder)
-            self.log = EventLog(home.events, write=True)
-            self.catalogue = Catalogue(home.catalogue, write=True)
+            self._presence = Presence(store_folder.path)
+            seal.break_seal(store_folder.path)
+            self.log = EventLog(store_folder.events, write=True)
+            self.catalogue = Catalogue(store_folder.catalogue, write=True)
             self._catch_up()
         except BaseException:
             self._abandon()
@@ -183,16 +188,16 @@ class Writer:
         if self.log.last_seq() > after:
             with transaction(self.catalogue.db, self.catalogue.path):
                 self.catalogue.apply(self.log.read(after), published=False)
-        self.version = current_version(self.home, self.catalogue)
+        self.version = current_version(self.store_folder, self.catalogue)
         self._remove_leftovers()
 
     def _remove_leftovers(self) -> None:
-        versions = self.home.versions
-        with disk_errors(self.home.folder):
+        versions = self.store_folder.versions
+        with disk_errors(self.store_folder.path):
             versions.remove(n for n in versions.numbers() if n > self.version.number)
             for path in versions.folder.glob("*.json.*.part"):
                 path.unlink()
-            for path in self.home.folder.glob("seal.json.*.part"):
+            for path in self.store_folder.path.glob("seal.json.*.part"):
                 path.unlink()
         self._prune()
 
@@ -264,7 +269,7 @@ class Writer:
         return True
 
     def _scores(self, segments: Sequence[Segment], scorer: Scorer) -> Iterator[Scores | None]:
-        opened = (OpenSegment.open(self.home.shards, s) for s in segments)
+        opened = (OpenSegment.open(self.store_folder.shards, s) for s in segments)
         if isinstance(scorer, ManyScorer):
             return scorer.many(list(opened))
         return map(scorer.scores, opened)
@@ -281,10 +286,10 @@ class Writer:
         ]
 
     def _scored(self, s: Segment, scorer: Scorer) -> Segment:
-        return self._with_scores(s, scorer.scores(OpenSegment.open(self.home.shards, s)))
+        return self._with_scores(s, scorer.scores(OpenSegment.open(self.store_folder.shards, s)))
 
     def _with_scores(self, s: Segment, scores: Scores | None) -> Segment:
-        return s if scores is None else with_scores(self.home.shards, s, scores)
+        return s if scores is None else with_scores(self.store_folder.shards, s, scores)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
         replaced = [i for b in change.batches for i in b.ids.tolist()]
@@ -293,14 +298,14 @@ class Writer:
         if len(dead):
             ids = dead.tolist()
             segments = [self._with_dead_rows(s, dead) if s.may_hold(ids) else s for s in segments]
-        new = [write_segment(self.home.shards, b) for b in change.batches if len(b.ids)]
+        new = [write_segment(self.store_folder.shards, b) for b in change.batches if len(b.ids)]
         if self.scorer is not None:
             new = [self._scored(s, self.scorer) for s in new]
         return [s for s in [*segments, *new] if s.live]
 
     def _with_dead_rows(self, s: Segment, dead: Ints) -> Segment:
-        rows = OpenSegment.open(self.home.shards, s).rows_of(dead)
-        return with_dead(self.home.shards, s, rows) if len(rows) else s
+        rows = OpenSegment.open(self.store_folder.shards, s).rows_of(dead)
+        return with_dead(self.store_folder.shards, s, rows) if len(rows) else s
 
     def compact(self, *, everything: bool = False) -> bool:
         """Merge small segments and drop dead rows; return whether any segment was merged."""
@@ -309,7 +314,7 @@ class Writer:
         if not chosen:
             return False
         unmerged = [s for s in old if s not in chosen]
-        merged = merge(self.home.shards, chosen)
+        merged = merge(self.store_folder.shards, chosen)
         if (scorer := self.scorer) is not None:
             # A merge drops scores of different words, and scores of some pictures only.
             merged = self._all_scored(merged, scorer)
@@ -323,11 +328,11 @@ class Writer:
 
         Pictures whose rows are out of date by that are marked in the same transaction.
         """
-        old = self.home.versions.read(number)
+        old = self.store_folder.versions.read(number)
         if self.scorer is not None and self.scorer.model != old.model:
             self.scorer = None
         known = self.catalogue.known()
-        outdated = outdated_after(self.home, self.log, known, self.version, old)
+        outdated = outdated_after(self.store_folder, self.log, known, self.version, old)
         note, number = f"rollback to {number}", self.version.number + 1
         new = replace(old, number=number, note=note, returned=number)
         new = replace(new, codebooks=self._codebooks_with(old))
@@ -340,18 +345,18 @@ class Writer:
         """
         kinds = {Fingerprint.parse(c).name for c in old.codebooks}
         newer = [c for c in self.version.codebooks if Fingerprint.parse(c).name not in kinds]
-        sound = [c for c in newer if not model_problems(self.home.models, c)]
+        sound = [c for c in newer if not model_problems(self.store_folder.models, c)]
         return tuple(sorted([*old.codebooks, *sound]))
 
     def forget_older(self) -> None:
         """Remove every version but the current one; a rollback is no longer possible."""
-        versions = self.home.versions
+        versions = self.store_folder.versions
         with disk_errors(versions.folder):
             versions.remove(n for n in versions.numbers() if n < self.version.number)
         self._prune()
 
     def _swap(self, version: Version, change: Change) -> Version:
-        self.home.versions.write(version)
+        self.store_folder.versions.write(version)
         with transaction(self.catalogue.db, self.catalogue.path):
             self._record(change)
             self.catalogue.set_meta("current", str(version.number))
@@ -360,10 +365,10 @@ class Writer:
         return version
 
     def _prune(self) -> None:
-        with disk_errors(self.home.shards):
-            self.home.versions.prune(self.version.number)
-        with disk_errors(self.home.models):
-            remove_models_except(self.home.models, self.home.versions.models())
+        with disk_errors(self.store_folder.shards):
+            self.store_folder.versions.prune(self.version.number)
+        with disk_errors(self.store_folder.models):
+            remove_models_except(self.store_folder.models, self.store_folder.versions.models())
 
     def note(self, change: Change) -> None:
         """Record stamps, skipped files and small values without publishing anything."""
@@ -386,7 +391,7 @@ class Writer:
     def close(self) -> None:
         """Close the files; the last writer to leave seals the store."""
         try:
-            _leave(self.home, self._presence, [self.log, self.catalogue])
+            _leave(self.store_folder, self._presence, [self.log, self.catalogue])
         finally:
             self._lock.release()
 
@@ -397,18 +402,20 @@ class Writer:
         self.close()
 
 
-def _leave(home: StoreFolder, presence: Presence, files: Iterable[EventLog | Catalogue]) -> None:
+def _leave(
+    store_folder: StoreFolder, presence: Presence, files: Iterable[EventLog | Catalogue]
+) -> None:
     """Close the files; the last to leave folds in both logs and seals the store, if it can."""
     try:
         is_last = presence.alone()
         if is_last:
-            seal.fold_logs(home.folder)
+            seal.fold_logs(store_folder.path)
         for f in files:
             f.close()
-        if is_last and not seal.has_open_logs(home.folder):
+        if is_last and not seal.has_open_logs(store_folder.path):
             # Everything is written; without a seal `verify` checks every row.
             with contextlib.suppress(StoreFull):
-                seal.write_seal(home.folder)
+                seal.write_seal(store_folder.path)
     finally:
         presence.leave()
 

@@ -39,7 +39,7 @@ class Service:
         self, collection: Collection, token: str = "", limits: Limits | None = None
     ) -> None:
         self.collection = collection
-        collection.home.fast = True
+        collection.store_folder.fast = True
         self.limits = limits or Limits()
         self.token = token or secrets.token_urlsafe(32)
         self.code = secrets.token_urlsafe(32)
@@ -47,7 +47,7 @@ class Service:
         # Cookies ignore ports, and two servers must not overwrite each other's.
         self.cookie_name = f"sightline-{secrets.token_hex(4)}"
         self.metrics = Metrics()
-        self.jobs = Jobs(collection.root, str(collection.home.folder), self.limits.jobs)
+        self.jobs = Jobs(collection.root, str(collection.store_folder.path), self.limits.jobs)
         self.talks = SessionPool(collection, self.limits.sessions)
         self.describer = Describer(self.limits.uploads, collection.settings.seconds)
         self.exports = threading.BoundedSemaphore(self.limits.exports)
@@ -97,7 +97,7 @@ class Service:
         """Return the response of a problem, with the version and without paths of this machine."""
         version = await self.version_for(problem)
         c = self.collection
-        detail = redacted(problem.detail, c.root, str(c.home.folder))
+        detail = redacted(problem.detail, c.root, str(c.store_folder.path))
         return Problem(problem.status, problem.code, detail).response(version, people)
 
     def _version(self) -> int | None:

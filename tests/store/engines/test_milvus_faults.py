@@ -106,7 +106,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory, server: MilvusProcess) -> C
 def c(loaded: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch) -> Collection:
     """Return the collection as Milvus serves it."""
     monkeypatch.setattr(candidates, "ALL", 10)
-    return Collection.open(loaded.root, store=loaded.home.folder, engine=server.uri)
+    return Collection.open(loaded.root, store=loaded.store_folder.path, engine=server.uri)
 
 
 class Looks:
@@ -143,9 +143,9 @@ class Looks:
 def test_milvus_is_killed_and_comes_back_under_load(
     c: Collection, server: MilvusProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flat = Collection.open(c.root, store=c.home.folder)
+    flat = Collection.open(c.root, store=c.store_folder.path)
     load = Load({what: asked(flat, what)[0] for what in ("red", "cold blue", "similar")})
-    c.home.fast = True
+    c.store_folder.fast = True
     threads = [threading.Thread(target=searching, args=(c, load)) for _ in range(2)]
     threads.append(threading.Thread(target=judging, args=(c, load)))
     for t in threads:
@@ -179,7 +179,7 @@ def test_milvus_is_killed_and_comes_back_under_load(
     state = c.engines.status()
     assert state is not None and state.serves and flat.store.verify().sound
     sys.stderr.write(
-        f"\n{KILLS} kills, {load.answers} answers, {load.degraded} of them from home, "
+        f"\n{KILLS} kills, {load.answers} answers, {load.degraded} of them from store_folder, "
         f"{len(load.wrong)} wrong, {len(load.marked)} judgements, all kept; "
         f"back after {max(recovered)} looks in vain at most\n"
     )
@@ -192,7 +192,7 @@ def test_a_milvus_lets_nobody_in_without_the_password(
     expected = asked(c, "red")[0]
     for token in ("", "root:wrong"):
         monkeypatch.setenv(TOKEN, token)
-        other = Collection.open(c.root, store=c.home.folder, engine=server.uri)
+        other = Collection.open(c.root, store=c.store_folder.path, engine=server.uri)
         got, said = asked(other, "red")
         assert got == expected and f"NAME:PASSWORD or a key in {TOKEN}" in said
         assert "wrong" not in said
@@ -216,10 +216,10 @@ def test_a_milvus_that_hangs_is_given_up_on(
 ) -> None:
     monkeypatch.setattr("sightline.store.engines.milvus_tables.REQUEST_SECONDS", 1.0)
     monkeypatch.setattr("sightline.store.engines.milvus_tables._CONNECT_SECONDS", 1.0)
-    flat = Collection.open(c.root, store=c.home.folder)
+    flat = Collection.open(c.root, store=c.store_folder.path)
     expected = asked(flat, "red")[0]
     until(lambda: not asked(c, "red")[1], "serving")
-    engine = c.home.searcher()
+    engine = c.store_folder.searcher()
     assert isinstance(engine, MilvusEngine) and engine._served
     if not known:
         engine._served.clear()

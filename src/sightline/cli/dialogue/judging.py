@@ -256,7 +256,7 @@ def undo_last(c: Collection, session: Session) -> None:
 
 
 def _say(c: Collection, what: str, pictures: list[int]) -> None:
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         facts = reader.catalogue.facts(pictures)
     names = [shown(facts[p].path) if p in facts else f"picture {p}" for p in pictures]
     more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""

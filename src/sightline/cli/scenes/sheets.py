@@ -35,6 +35,6 @@ def draw_sheets(c: Collection, scenes: Scenes, folder: Path) -> None:
 
 def _titles(c: Collection, s: Scene) -> list[str]:
     best = s.pictures[:_ON_A_SHEET]
-    with c.home.reader() as reader:
+    with c.store_folder.reader() as reader:
         facts = reader.catalogue.facts(best)
     return [shown(os.path.basename(facts[p].path)) if p in facts else "" for p in best]

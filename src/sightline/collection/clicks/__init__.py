@@ -57,7 +57,9 @@ class Clicks:
             raise UsageError("No file is named. Name the click log, or all files it lies in.")
         paths = [os.path.abspath(os.fspath(f)) for f in files]
         fixed, c = None if eta == "auto" else eta, self._collection
-        return import_clicks(c.home, c.root, paths, fixed, dry_run, progress or NoProgress())
+        return import_clicks(
+            c.store_folder, c.root, paths, fixed, dry_run, progress or NoProgress()
+        )
 
     def record(
         self, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick] = ()
@@ -69,4 +71,4 @@ class Clicks:
         """
         from sightline.collection.clicks.live import record_events
 
-        return record_events(self._collection.home, rankings, clicks)
+        return record_events(self._collection.store_folder, rankings, clicks)

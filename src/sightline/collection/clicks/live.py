@@ -65,7 +65,7 @@ class _PendingImpression:
 
 
 def record_events(
-    home: StoreFolder, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
+    store_folder: StoreFolder, rankings: Sequence[LiveRanking], clicks: Sequence[LiveClick]
 ) -> LiveReport:
     """Write rankings and clicks; they are on the disk when this returns.
 
@@ -76,12 +76,12 @@ def record_events(
     DataError
         A ranking asks for no word, or shows no picture of the collection.
     """
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         present = frozenset(reader.catalogue.facts({p for r in rankings for p in r.pictures}))
     clicked: dict[str, set[int]] = defaultdict(set)
     for c in clicks:
         clicked[c.ranking].add(c.picture)
-    with Judging(home) as judging:
+    with Judging(store_folder) as judging:
         reverted = judging.log.reverted()
         new: dict[str, ResolvedImpression] = {}
         for r in rankings:

@@ -121,7 +121,7 @@ class ResolvedImpression:
 
 
 def import_clicks(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     root: bytes,
     paths: Sequence[str],
     eta: float | None,
@@ -136,7 +136,7 @@ def import_clicks(
         There is nothing in the files to learn from.
     """
     _check_eta(eta)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         names = PictureNames(reader.catalogue, root)
     log = _read(paths, progress)
     skipped = Counter(log.skipped.counts)
@@ -148,13 +148,13 @@ def import_clicks(
         (numbers.setdefault(x.query, len(numbers)), x.pictures, x.ranks, x.clicked) for x in lists
     )
     bias = estimate_bias(rows) if eta is None else PositionBias(eta, "given")
-    with contextlib.closing(EventLog(home.events, write=False)) as events:
+    with contextlib.closing(EventLog(store_folder.events, write=False)) as events:
         reverted = events.reverted()
         sessions = tuple(_session(path, reverted) for path in paths)
         added, grown = _new_events(lists, sessions, bias.eta, events, reverted)
     new = [*added, *grown]
     if new and not dry_run:
-        _write(home, new, progress)
+        _write(store_folder, new, progress)
     return ClicksReport(
         files=tuple(paths), formats=log.formats, sessions=sessions,
         written=() if dry_run else _sessions_of(new), lists=len(lists),
@@ -289,11 +289,11 @@ def body_of(x: ResolvedImpression, eta: float) -> dict[str, Json]:
     return body
 
 
-def _write(home: StoreFolder, events: Sequence[NewEvent], progress: Progress) -> None:
+def _write(store_folder: StoreFolder, events: Sequence[NewEvent], progress: Progress) -> None:
     progress.start("write", len(events))
     written = 0
     try:
-        with Judging(home) as judging:
+        with Judging(store_folder) as judging:
             for begin in range(0, len(events), _BATCH):
                 some = events[begin : begin + _BATCH]
                 judging.append(some)

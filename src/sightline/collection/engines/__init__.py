@@ -24,7 +24,7 @@ class Engines:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._home = collection.home
+        self._store_folder = collection.store_folder
 
     def load_milvus(
         self, uri: str = "", *, dry_run: bool = False, progress: Progress | None = None
@@ -48,18 +48,18 @@ class Engines:
         uri = uri or self._collection.settings.engine
         if "://" not in uri:
             raise UsageError("Which Milvus? Name it with --uri milvus://HOST:PORT.")
-        self._home.require_indexed()
+        self._store_folder.require_indexed()
         with contextlib.ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(self._loading())
-            p = stack.enter_context(self._home.reader()).snapshot.published
+            p = stack.enter_context(self._store_folder.reader()).snapshot.published
             tables = Tables(uri)
             stack.callback(tables.close)
             if dry_run:
-                loads = plan(tables, identity(self._home.folder) or "unnamed", p)
+                loads = plan(tables, identity(self._store_folder.path) or "unnamed", p)
                 return Load(uri, p.version, tuple(loads), at_home=unsupported_features(p))
             return load(
-                tables, create_identity(self._home.folder), p, self._kept_digests(),
+                tables, create_identity(self._store_folder.path), p, self._kept_digests(),
                 progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,
             )  # fmt: skip
 
@@ -71,7 +71,10 @@ class Engines:
         from sightline.store.locks import Lock
 
         return Lock(
-            self._home.folder, "export milvus", self._collection.settings.wait, name="exporting"
+            self._store_folder.path,
+            "export milvus",
+            self._collection.settings.wait,
+            name="exporting",
         )
 
     def _kept_digests(self) -> set[str]:
@@ -81,10 +84,10 @@ class Engines:
         from sightline.store.snapshot import Snapshot
 
         digests: set[str] = set()
-        for number in self._home.versions.numbers():
+        for number in self._store_folder.versions.numbers():
             try:
-                version = self._home.versions.read(number)
-                snapshot = Snapshot(self._home.shards, version)
+                version = self._store_folder.versions.read(number)
+                snapshot = Snapshot(self._store_folder.shards, version)
             except StoreDamaged:
                 continue  # Of no use to go back to; `store verify` names what is wrong with it.
             digests |= {v.digest for v in engine_tables(snapshot.published)}
@@ -103,14 +106,14 @@ class Engines:
         from sightline.store.engines.faiss_files import build
         from sightline.store.locks import Lock
 
-        with self._home.reader() as reader:
-            p, folder = reader.snapshot.published, self._home.ivf
+        with self._store_folder.reader() as reader:
+            p, folder = reader.snapshot.published, self._store_folder.ivf
             if dry_run:
                 return build(
                     folder, p, self._collection.settings.ivf_rows, NoProgress(), dry_run=True
                 )
             # Pictures that are purged meanwhile must not come back in lists.
-            with Lock(self._home.folder, "export faiss", self._collection.settings.wait):
+            with Lock(self._store_folder.path, "export faiss", self._collection.settings.wait):
                 return build(
                     folder, p, self._collection.settings.ivf_rows, progress or NoProgress()
                 )
@@ -120,15 +123,15 @@ class Engines:
         from sightline.store.engines.milvus_check import milvus_state
 
         engine = self._collection.settings.engine
-        if engine == "flat" or not self._home.exists():
+        if engine == "flat" or not self._store_folder.exists():
             return None
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             p = reader.snapshot.published
             if engine == "faiss":
                 from sightline.store.engines.faiss_files import faiss_state
 
-                return faiss_state(self._home.ivf, p, self._collection.settings.ivf_rows)
-            return milvus_state(engine, self._home.folder, p)
+                return faiss_state(self._store_folder.ivf, p, self._collection.settings.ivf_rows)
+            return milvus_state(engine, self._store_folder.path, p)
 
     def sizing(self, pictures: int | None = None) -> SizingEstimate:
         """Return which engine so many pictures need, and how many machines like this one.
@@ -141,8 +144,8 @@ class Engines:
         from sightline.collection.engines import sizing as estimates
 
         tables, indexed = estimates.assumed(), 0
-        if self._home.exists():
-            with self._home.reader() as reader:
+        if self._store_folder.exists():
+            with self._store_folder.reader() as reader:
                 p = reader.snapshot.published
                 tables, indexed = estimates.tables_of(p) or tables, sum(s.live for s in p.listed)
         n = indexed if pictures is None else pictures
@@ -161,7 +164,7 @@ class Engines:
         from sightline.store.engines.milvus_check import compare
 
         engine = self._collection.settings.engine
-        if "://" not in engine or not os.path.isdir(self._home.folder):
+        if "://" not in engine or not os.path.isdir(self._store_folder.path):
             return []
-        with self._home.reader() as reader:
-            return compare(engine, self._home.folder, reader.snapshot.published)
+        with self._store_folder.reader() as reader:
+            return compare(engine, self._store_folder.path, reader.snapshot.published)

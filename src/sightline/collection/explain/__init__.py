@@ -38,7 +38,7 @@ __all__ = ["ExplainOptions", "OcclusionMap", "Explanation", "WordShare", "explai
 
 
 def explain(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     root: bytes,
     settings: Settings,
     query: str,
@@ -50,7 +50,7 @@ def explain(
     """Return the explanation of each hit of a query."""
     with (
         Extractor(settings, compute, workers=settings.workers) as extractor,
-        home.reader() as reader,
+        store_folder.reader() as reader,
     ):
         explained_query = ExplainedQuery.of(reader, query, options.predicted)
         words = word_shares(explained_query, reader.snapshot, hits)

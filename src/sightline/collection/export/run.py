@@ -125,13 +125,18 @@ class ExportRun:
 
     def __init__(
         self,
-        home: StoreFolder,
+        store_folder: StoreFolder,
         root: bytes,
         settings: Settings,
         order: ExportOrder,
         proposed: Mapping[int, Sequence[ProposedWord]],
     ) -> None:
-        self.home, self.root, self.settings, self.order = home, root, settings, order
+        self.store_folder, self.root, self.settings, self.order = (
+            store_folder,
+            root,
+            settings,
+            order,
+        )
         self._proposed = proposed
         self._counts: Counter[str] = Counter()
 
@@ -146,8 +151,8 @@ class ExportRun:
     def _pictures(self, progress: Progress, what: str) -> Iterator[ExportedPicture]:
         """Yield the pictures with their words, counted."""
         progress.start(what, None)
-        log = EventLog(self.home.events, write=False)
-        with self.home.reader() as reader, contextlib.closing(log):
+        log = EventLog(self.store_folder.events, write=False)
+        with self.store_folder.reader() as reader, contextlib.closing(log):
             judgements = log.judgements()
             order = self.order
             for p in gather(
@@ -233,9 +238,9 @@ class ExportRun:
             with disk_errors(os.fsdecode(writer.target)):
                 os.makedirs(writer.target, exist_ok=True)
             return self._write_all(writer, report, progress)
-        if not os.access(self.home.folder, os.W_OK):
+        if not os.access(self.store_folder.path, os.W_OK):
             return self._write_all(writer, report, progress)
-        with Lock(self.home.folder, "export", self.settings.wait):
+        with Lock(self.store_folder.path, "export", self.settings.wait):
             writer.clean()
             return self._write_all(writer, report, progress)
 

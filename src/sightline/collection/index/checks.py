@@ -31,19 +31,19 @@ from sightline.store.folder import StoreFolder, current_version
 from sightline.store.snapshot import Snapshot
 
 
-def check_indexable(root: bytes, home: StoreFolder) -> None:
+def check_indexable(root: bytes, store_folder: StoreFolder) -> None:
     """Raise unless the root is a folder and the store is its own, or new."""
     if not os.path.isdir(root):
         raise CollectionError(f"{shown(root)} is no folder. Name the folder of pictures.")
-    owner = root_of_store(home.folder)
+    owner = root_of_store(store_folder.path)
     if owner is not None and owner != root and os.path.isdir(owner):
         raise CollectionError(
-            f"The store {home.folder} belongs to {shown(owner)}. "
+            f"The store {store_folder.path} belongs to {shown(owner)}. "
             f"Name another one with --store for {shown(root)}."
         )
-    if not home.exists() and not home.is_free():
+    if not store_folder.exists() and not store_folder.is_free():
         raise UsageError(
-            f"{home.folder} is no store and holds other files. "
+            f"{store_folder.path} is no store and holds other files. "
             "Name a new or empty folder with --store."
         )
 
@@ -100,7 +100,7 @@ def read_vectors(
 
 
 def check_vectors(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     root: bytes,
     options: IndexOptions,
     vectors: Sequence[ImportedVectors],
@@ -116,7 +116,7 @@ def check_vectors(
     """
     if not vectors:
         return
-    plan, known, files = _planned(home, root, options)
+    plan, known, files = _planned(store_folder, root, options)
     if plan.vanished and not plan.seen:
         return  # The run itself raises, unless --allow-empty was given.
     pictures = _expected(plan, known)
@@ -158,14 +158,18 @@ def _check(
 
 
 def _planned(
-    home: StoreFolder, root: bytes, options: IndexOptions
+    store_folder: StoreFolder, root: bytes, options: IndexOptions
 ) -> tuple[Plan, list[KnownPicture], list[VectorsFile]]:
     """Return the plan of the run, the pictures known before it, and the files of vectors."""
-    if home.exists():
+    if store_folder.exists():
         try:
             # Without the engine that a reader would ask.
-            with closing(Catalogue(home.catalogue, write=False)) as catalogue:
-                live = Snapshot(home.shards, current_version(home, catalogue)).ids().tolist()
+            with closing(Catalogue(store_folder.catalogue, write=False)) as catalogue:
+                live = (
+                    Snapshot(store_folder.shards, current_version(store_folder, catalogue))
+                    .ids()
+                    .tolist()
+                )
                 plan = plan_for(root, catalogue, set(live), options)
                 files = [f for f in catalogue.vectors_files() if f.present]
                 return plan, catalogue.known(), files

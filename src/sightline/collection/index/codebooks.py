@@ -45,7 +45,7 @@ def resolved(
 
 
 def _with_codebook(writer: Writer, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:
-    place = f"{w.place.partition('@')[0]}@{arrays_file(writer.home.models, codebook)}"
+    place = f"{w.place.partition('@')[0]}@{arrays_file(writer.store_folder.models, codebook)}"
     feature = load_feature(place)
     print_of = fingerprint(feature, size)
     return replace(w, place=place, fingerprint=print_of, length=feature.length)
@@ -72,7 +72,7 @@ def fit_missing(
         progress.start(f"fit {w.name}", None)
         arrays = next(arrays_of)
         progress.finish()
-        name = save_model(writer.home.models, w.name, {"pictures": len(sample)}, arrays)
+        name = save_model(writer.store_folder.models, w.name, {"pictures": len(sample)}, arrays)
         writer.publish_codebook(name)
         fitted.append(_with_codebook(writer, w, name, options.limits.side))
     return tuple(fitted)

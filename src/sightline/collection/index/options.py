@@ -114,7 +114,7 @@ def remember_tables(
 
 
 def remember_flags(
-    home: StoreFolder, current: Settings, origins: Sequence[Origin], features: Sequence[str]
+    store_folder: StoreFolder, current: Settings, origins: Sequence[Origin], features: Sequence[str]
 ) -> Settings:
     """Keep the flags of this run that later runs shall use too; return the settings with them."""
     flags = {o.name: o.value for o in origins if o.origin == "flag"}
@@ -125,6 +125,6 @@ def remember_flags(
         remembered["features"] = ",".join(features)
     if not remembered:
         return current
-    with disk_errors(home.folder / "config.toml"):
-        settings.remember(home.folder, remembered)
+    with disk_errors(store_folder.path / "config.toml"):
+        settings.remember(store_folder.path, remembered)
     return replace(current, **remembered)  # type: ignore[arg-type]

@@ -153,21 +153,21 @@ def _identify(
     reusable: Container[int],
 ) -> None:
     """Assign ids to files that changed in place, and collect ids whose content lost its file."""
-    homeless = list(plan.vanished)
+    unplaced = list(plan.vanished)
     edited: list[tuple[PictureFile, KnownPicture, str]] = []
     for file, k in changed:
         sha = sha_of(file.path)
         if sha != k.sha:
-            homeless.append(k)
+            unplaced.append(k)
             edited.append((file, k, sha))
         elif _place(plan, file, k, live, reusable):
             plan.touched.append((file, k))
     free: dict[str, list[int]] = defaultdict(list)
-    for k in sorted(homeless, key=lambda k: k.picture):
+    for k in sorted(unplaced, key=lambda k: k.picture):
         free[k.sha].append(k.picture)
     plan.free = free
     if edited:
-        _settle(plan, edited, sha_of, {k.size for k in homeless})
+        _settle(plan, edited, sha_of, {k.size for k in unplaced})
 
 
 def _settle(
@@ -249,18 +249,18 @@ class Preview:
 
 
 def preview(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     root: bytes,
     options: IndexOptions,
     tables: Sequence[str],
     forgotten: set[str],
 ) -> Preview:
     """Return what a run would do, by folder, tables and store."""
-    if not home.exists():
+    if not store_folder.exists():
         return _preview_of(plan_for(root, None, set(), options), 0)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         live = set(reader.snapshot.ids().tolist())
-        kept = reusable_rows(home, reader.catalogue.known(), reader.snapshot, live, set())
+        kept = reusable_rows(store_folder, reader.catalogue.known(), reader.snapshot, live, set())
         plan = plan_for(root, reader.catalogue, live, options, kept)
         return _preview_of(plan, _count_reworded(reader, root, plan, options, tables, forgotten))
 

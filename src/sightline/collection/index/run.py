@@ -154,10 +154,10 @@ class IndexRun:
             size = self.options.limits.side
             features = codebooks.resolved(self.writer, self.options.features, size)
             self.options = replace(self.options, features=features)
-        self._snapshot = Snapshot(self.writer.home.shards, self.writer.version)
+        self._snapshot = Snapshot(self.writer.store_folder.shards, self.writer.version)
         live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
         known = catalogue.known()
-        self._kept = reusable_rows(self.writer.home, known, self._snapshot, live, wanted)
+        self._kept = reusable_rows(self.writer.store_folder, known, self._snapshot, live, wanted)
         plan = plan_for(self.root, catalogue, live, self.options, self._kept)
         self._check_not_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
@@ -260,7 +260,7 @@ class IndexRun:
         return self.writer.catalogue.meta("tokens") not in (None, str(tokens.VERSION))
 
     def _ids_now(self) -> list[int]:
-        snapshot = Snapshot(self.writer.home.shards, self.writer.version)
+        snapshot = Snapshot(self.writer.store_folder.shards, self.writer.version)
         return [int(i) for i in snapshot.ids()]
 
     def _drop(self, plan: Plan, reader: PictureReader) -> None:

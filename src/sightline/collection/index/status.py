@@ -30,16 +30,16 @@ class Status:
     region_model: str = ""
 
 
-def status(home: StoreFolder) -> Status:
+def status(store_folder: StoreFolder) -> Status:
     """Return how many pictures, words and skipped files there are, and the models in use."""
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         snapshot = reader.snapshot
         _, with_words, skipped = reader.catalogue.counts()
         terms, _ = snapshot.vocabulary()
         models = (
-            describe_model(home, snapshot.model) if snapshot.model else "",
-            describe_similarity_model(home, snapshot.similar) if snapshot.similar else "",
-            describe_region_tagger(home, snapshot.regions) if snapshot.regions else "",
+            describe_model(store_folder, snapshot.model) if snapshot.model else "",
+            describe_similarity_model(store_folder, snapshot.similar) if snapshot.similar else "",
+            describe_region_tagger(store_folder, snapshot.regions) if snapshot.regions else "",
         )
         counts = len(snapshot.ids()), with_words, skipped, snapshot.version, len(terms)
         return Status(*counts, *models)
@@ -66,16 +66,16 @@ class FeatureState:
         return asdict(self)
 
 
-def feature_states(home: StoreFolder | None) -> list[FeatureState]:
+def feature_states(store_folder: StoreFolder | None) -> list[FeatureState]:
     """Return all features by name: built-in ones, plugins' and imported ones."""
     rows: dict[str, tuple[str, int, int]] = {}
     used: set[str] = set()
-    if home is not None and home.exists():
-        with home.reader() as reader:
+    if store_folder is not None and store_folder.exists():
+        with store_folder.reader() as reader:
             rows = _stored(reader.snapshot)
-            word_model = load_word_model(home, reader.snapshot.model)
+            word_model = load_word_model(store_folder, reader.snapshot.model)
             used = set(word_model.features) if word_model else set()
-            similarity_model = load_similarity_model(home, reader.snapshot.similar)
+            similarity_model = load_similarity_model(store_folder, reader.snapshot.similar)
             used |= set(similarity_model.descriptors) if similarity_model else set()
     known = plugins.names("features")
     return [

@@ -210,7 +210,7 @@ def publish_words(
     catalogue = writer.catalogue
     new = [e for p, w in now.items() for e in changes(p, catalogue.words(p), w)]
     events = writer.append([*first, *(replace(e, session=session) for e in new)])
-    snapshot = Snapshot(writer.home.shards, writer.version)
+    snapshot = Snapshot(writer.store_folder.shards, writer.version)
     terms = {p: terms_of(w.values()) for p, w in now.items()}
     batches = _copied(snapshot, np.array(sorted(now), np.int64), terms)
     spelled = [s for t in terms.values() for s in t.spelled]

@@ -407,7 +407,7 @@ class CurrentPictures:
     """The pictures of the current version, by path, and which rows they have."""
 
     def __init__(self, writer: Writer) -> None:
-        self.snapshot = Snapshot(writer.home.shards, writer.version)
+        self.snapshot = Snapshot(writer.store_folder.shards, writer.version)
         rows = set(self.snapshot.ids().tolist())
         known = writer.catalogue.known()
         self.pictures = {k.path: k.picture for k in known if k.picture in rows}

@@ -28,16 +28,16 @@ class Models:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._home = collection.home
+        self._store_folder = collection.store_folder
 
     def versions(self) -> list[ModelVersion]:
         """Return the versions that are kept, oldest first, each with the figures of its models."""
         from sightline.store.upkeep.rollback import describe_versions
 
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             current = reader.snapshot.version
         versions = []
-        for v in describe_versions(self._home):
+        for v in describe_versions(self._store_folder):
             names = {"words": v.model, "likeness": v.similar, "regions": v.regions}
             models = tuple(self._figures(name, kind) for kind, name in names.items() if name)
             is_current = v.number == current
@@ -92,10 +92,10 @@ class Models:
         check_source(source)
         bar, s = progress or NoProgress(), self._collection.settings
         options = SimilarOptions(source, tuple(features), force, dry_run, s.session_cap)
-        missing = missing_for_similarity(self._home, features)
+        missing = missing_for_similarity(self._store_folder, features)
         with training_run(self._collection, "train --similar", dry_run, bar, local=True) as run:
             run.compute_features(missing)
-            return train_similar(self._home, options, s.wait, bar)
+            return train_similar(self._store_folder, options, s.wait, bar)
 
     def train_regions(
         self,
@@ -135,10 +135,10 @@ class Models:
             raise ParameterError.of("scenes", "train_regions", "0 or more", scenes)
         bar, s = progress or NoProgress(), self._collection.settings
         options = RegionOptions(scenes, force, dry_run, s.session_cap, feature)
-        missing = missing_for_regions(self._home, feature)
+        missing = missing_for_regions(self._store_folder, feature)
         with training_run(self._collection, "train --regions", dry_run, bar, compute) as run:
             run.compute_features(missing)
-            return train_regions(self._home, options, s.wait, bar, run.compute)
+            return train_regions(self._store_folder, options, s.wait, bar, run.compute)
 
     def learn_similarity(
         self,
@@ -172,19 +172,19 @@ class Models:
             self._collection.pictures.resolve(positive),
             self._collection.pictures.resolve(negative),
         )
-        return learn(self._home, picture, *judged, session, source)
+        return learn(self._store_folder, picture, *judged, session, source)
 
     def is_current(self) -> bool:
         """Say whether the word model was trained on all that is known now."""
         from sightline.collection.models.training import is_trained
 
-        return is_trained(self._home, self._collection.settings.session_cap)
+        return is_trained(self._store_folder, self._collection.settings.session_cap)
 
     def _figures(self, name: str, kind: str) -> Proven:
         from sightline.store.models import open_model
 
         try:
-            figures = open_model(self._home.models, name).about.get("figures")
+            figures = open_model(self._store_folder.models, name).about.get("figures")
         except StoreError:
             figures = None  # `store verify` reports what is wrong with it.
         return proof_of(name, kind, figures if isinstance(figures, dict) else {})

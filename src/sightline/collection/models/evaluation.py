@@ -160,11 +160,15 @@ def _words_json(words: Words) -> list[Json]:
 
 
 def evaluate(
-    home: StoreFolder, progress: Progress, *, curve: bool = True, compute: Mapper | None = None
+    store_folder: StoreFolder,
+    progress: Progress,
+    *,
+    curve: bool = True,
+    compute: Mapper | None = None,
 ) -> Evaluation:
     """Measure the model in use on held-out pictures; `compute` is where, if not here."""
     started = time.monotonic()
-    model, dataset, spelled = _loaded(home)
+    model, dataset, spelled = _loaded(store_folder)
     held = HeldOutQueries.of(dataset)
     if not len(held.queries):
         raise CollectionError(
@@ -186,9 +190,12 @@ def evaluate(
     )  # fmt: skip
 
 
-def _loaded(home: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        model = load_word_model(home, reader.snapshot.model)
+def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
+        model = load_word_model(store_folder, reader.snapshot.model)
         if model is None:
             raise CollectionError("There is no word model yet. Run: sightline train")
         if model.about.get("proof_seen"):
@@ -311,14 +318,14 @@ def _curve(
     return tuple(points)
 
 
-def trec(home: StoreFolder) -> tuple[list[Judged], list[RankedList]]:
+def trec(store_folder: StoreFolder) -> tuple[list[Judged], list[RankedList]]:
     """Return what is relevant to the held-out queries, and how the model ranks the pictures.
 
     Pictures go by their paths in the collection.
     """
-    model, dataset, spelled = _loaded(home)
+    model, dataset, spelled = _loaded(store_folder)
     held = HeldOutQueries.of(dataset)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         facts = reader.catalogue.facts(held.dataset.ids.tolist())
     names = [os.fsdecode(facts[i].path) for i in held.dataset.ids.tolist()]
     rows = model.combination.rows(model.proof.scores(held.dataset.views))

@@ -167,7 +167,7 @@ def stored_figures(report: GateReport, forced: bool, **more: Json) -> dict[str, 
 
 def publish(
     kind: ModelKind,
-    home: StoreFolder,
+    store_folder: StoreFolder,
     about: dict[str, Json],
     arrays: dict[str, NDArray[Any]],
     *,
@@ -184,7 +184,7 @@ def publish(
     ----------
     kind : ModelKind
         Of model.
-    home : StoreFolder
+    store_folder : StoreFolder
         The store.
     about, arrays : dict
         The model as it is written.
@@ -201,11 +201,11 @@ def publish(
     progress : Progress, optional
         Shows how the scoring goes.
     """
-    with Writer(home, "train", wait) as writer:
+    with Writer(store_folder, "train", wait) as writer:
         _check_unchanged(writer, kind, started_from, learned_from)
-        name = save_model(home.models, kind.prefix, about, arrays)
+        name = save_model(store_folder.models, kind.prefix, about, arrays)
         if scorer is not None:
-            model = scorer(load_model(home.models, name))
+            model = scorer(load_model(store_folder.models, name))
             return name, writer.publish_model(model, note, progress or NoProgress()).number
         return name, _POINTERS[kind.name](writer, name, note).number
 
@@ -217,7 +217,7 @@ def _check_unchanged(
         raise StoreBusy(
             "Another training was published while this one ran. Run it again to build on that."
         )
-    if not np.isin(learned_from, Snapshot(writer.home.shards, writer.version).ids()).all():
+    if not np.isin(learned_from, Snapshot(writer.store_folder.shards, writer.version).ids()).all():
         raise StoreBusy("Pictures were removed while this training ran. Run it again without them.")
 
 
@@ -261,10 +261,10 @@ def training_run(
     from sightline.compute.backend import training_cluster
     from sightline.store.locks import require_writable, running
 
-    home = collection.home
+    store_folder = collection.store_folder
     if not dry_run:
-        require_writable(home.folder)
-    with running(home.folder, command), contextlib.ExitStack() as stack:
+        require_writable(store_folder.path)
+    with running(store_folder.path, command), contextlib.ExitStack() as stack:
         cluster = None
         if not local:
             cluster = stack.enter_context(training_cluster(collection.settings, progress, compute))

@@ -140,12 +140,12 @@ class MissingFeatures:
 
 
 def missing_for_words(
-    home: StoreFolder, rankers: Sequence[str], features: Sequence[str]
+    store_folder: StoreFolder, rankers: Sequence[str], features: Sequence[str]
 ) -> MissingFeatures:
     """Return the features that word models need."""
     default = default_features()
     check_vectors(features, FOR_WORDS, default)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         ids = reader.snapshot.ids()
         common = common_features(reader.snapshot, ids)
         computed = {Fingerprint.parse(f).name: is_sparse(reader.snapshot, f) for f in common}
@@ -162,10 +162,10 @@ def missing_for_words(
     return MissingFeatures(tuple(features or default), imported, "features to learn from")
 
 
-def missing_for_similarity(home: StoreFolder, features: Sequence[str]) -> MissingFeatures:
+def missing_for_similarity(store_folder: StoreFolder, features: Sequence[str]) -> MissingFeatures:
     """Return the features that a similarity model needs."""
     check_vectors(features, FOR_SIMILARITY, _SIMILARITY_FEATURES)
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         ids = reader.snapshot.ids()
         computed = {Fingerprint.parse(f).name for f in common_features(reader.snapshot, ids)}
         imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
@@ -176,7 +176,7 @@ def missing_for_similarity(home: StoreFolder, features: Sequence[str]) -> Missin
     return MissingFeatures(tuple(requested), imported, "descriptors to compare them by")
 
 
-def missing_for_regions(home: StoreFolder, feature: str) -> MissingFeatures:
+def missing_for_regions(store_folder: StoreFolder, feature: str) -> MissingFeatures:
     """Return the region feature that a region model needs, unless all tagged pictures have it."""
     from sightline.collection.tagging.dataset import default_regions, kept_ids
     from sightline.regions.segment import require
@@ -185,7 +185,7 @@ def missing_for_regions(home: StoreFolder, feature: str) -> MissingFeatures:
         known = ", ".join(sorted(NO_VECTORS))
         raise ParameterError.of("feature", "train_regions", f"one of {known}", feature)
     name = feature or default_regions()
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         ids = np.unique(carried(reader.snapshot)[0])
         stored = {f for have, _ in reader.snapshot.by_features(ids) for f in have}
         prints = [f for f in stored if Fingerprint.parse(f).name == name]

@@ -156,7 +156,7 @@ def _earlier_trial(trial: dict[str, Json]) -> dict[str, Json]:
 
 
 def train(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     options: TrainOptions,
     wait: float,
     progress: Progress,
@@ -169,9 +169,12 @@ def train(
     and score, if not here.
     """
     started = time.monotonic()
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
         before = reader.snapshot.model
-        current, unloadable = _current_model(home, before)
+        current, unloadable = _current_model(store_folder, before)
         rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
         needed, most = _needed(options, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
@@ -197,7 +200,8 @@ def train(
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
-            WORDS, home, about, arrays, started_from=before, learned_from=_learned_from(dataset),
+            WORDS, store_folder, about, arrays,
+            started_from=before, learned_from=_learned_from(dataset),
             note=f"train: {served.recipe}", wait=wait, progress=progress,
             scorer=lambda saved: segment_scorer(saved, compute),
         )  # fmt: skip
@@ -210,18 +214,21 @@ def train(
     )  # fmt: skip
 
 
-def _current_model(home: StoreFolder, name: str) -> tuple[WordModel | None, bool]:
+def _current_model(store_folder: StoreFolder, name: str) -> tuple[WordModel | None, bool]:
     """Return the model in use, and whether there is one whose ranker is not installed any more."""
     try:
-        return load_word_model(home, name), False
+        return load_word_model(store_folder, name), False
     except MissingExtra:
         return None, True
 
 
-def is_trained(home: StoreFolder, session_cap: int | None = None) -> bool:
+def is_trained(store_folder: StoreFolder, session_cap: int | None = None) -> bool:
     """Return whether the model in use was trained on all present labels."""
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        model = load_word_model(home, reader.snapshot.model)
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
+        model = load_word_model(store_folder, reader.snapshot.model)
         if model is None:
             return False
         most = int(str(model.about.get("most_words", MOST_WORDS)))

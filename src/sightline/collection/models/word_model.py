@@ -232,11 +232,13 @@ def _check_ranker(model: str, recipe: Any) -> None:
         )
 
 
-def load_word_model(home: StoreFolder, name: str, *, checked: bool = False) -> WordModel | None:
+def load_word_model(
+    store_folder: StoreFolder, name: str, *, checked: bool = False
+) -> WordModel | None:
     """Return the model of that name; None if there is none. `checked` reads every byte of it."""
     if not name:
         return None
-    return from_saved((load_model if checked else open_model)(home.models, name))
+    return from_saved((load_model if checked else open_model)(store_folder.models, name))
 
 
 class SegmentScorer:
@@ -324,7 +326,7 @@ def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, Vi
 
 
 def scorer_of(
-    home: StoreFolder, version: Version, compute: Mapper | None = None
+    store_folder: StoreFolder, version: Version, compute: Mapper | None = None
 ) -> SegmentScorer | None:
     """Return what scores new pictures by the model of a version; None if it has none.
 
@@ -333,7 +335,7 @@ def scorer_of(
     """
     if not version.model:
         return None
-    return segment_scorer(open_model(home.models, version.model), compute)
+    return segment_scorer(open_model(store_folder.models, version.model), compute)
 
 
 def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentScorer:
@@ -341,9 +343,9 @@ def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentS
     return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
 
 
-def describe_model(home: StoreFolder, name: str) -> str:
+def describe_model(store_folder: StoreFolder, name: str) -> str:
     """Return one line on a model and its figures on held-out pictures."""
-    model = load_word_model(home, name)
+    model = load_word_model(store_folder, name)
     if model is None:
         return ""
     summary = f"{len(model.terms)} words by {model.served.recipe}"

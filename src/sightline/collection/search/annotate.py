@@ -53,7 +53,7 @@ class Annotation:
 
 def require_model(reader: Reader) -> WordModel:
     """Return the word model in use; raise if there is none."""
-    model = load_word_model(reader.home, reader.snapshot.model)
+    model = load_word_model(reader.store_folder, reader.snapshot.model)
     if model is None:
         raise NoModel("There is no word model yet. Run: sightline train")
     return model

@@ -184,5 +184,6 @@ def search_text(
     hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", learned=True)
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
-        not_learned=count_not_learned(reader.snapshot, missing_words), home=reader.home,
+        not_learned=count_not_learned(reader.snapshot, missing_words),
+        store_folder=reader.store_folder,
     )  # fmt: skip

@@ -160,7 +160,7 @@ class _Search:
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
-            constraints=asked.constraints, home=self.reader.home,
+            constraints=asked.constraints, store_folder=self.reader.store_folder,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:

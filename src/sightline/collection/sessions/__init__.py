@@ -81,7 +81,7 @@ class Sessions:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._home = collection.home
+        self._store_folder = collection.store_folder
 
     def all(self, *, empty: bool = False) -> list[SessionState]:
         """Return the sessions that have judgements, the oldest first.
@@ -95,8 +95,8 @@ class Sessions:
         from sightline.store.events import EventLog
 
         with (
-            self._home.reader(),
-            contextlib.closing(EventLog(self._home.events, write=False)) as log,
+            self._store_folder.reader(),
+            contextlib.closing(EventLog(self._store_folder.events, write=False)) as log,
         ):
             return [_state(r) for r in read_sessions(log) if empty or not r.is_empty]
 
@@ -123,7 +123,7 @@ class Sessions:
         from sightline.collection.sessions.tags import revert
 
         self.record(session)  # Raises for an unknown session.
-        return revert(self._home, session, self._collection.settings.wait)
+        return revert(self._store_folder, session, self._collection.settings.wait)
 
     def begin(
         self,
@@ -205,7 +205,7 @@ class Sessions:
 
         c = self._collection
         where = filters.where(c.root)
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             start = begin(reader, c.root, c.settings, query, pictures, feature, compute)
         return replace(start, where=where, untagged=filters.untagged)
 
@@ -216,9 +216,9 @@ class Sessions:
         c = self._collection
 
         def save_word(session: str, word: str) -> int:
-            return save(self._home, session, word, c.settings.wait)
+            return save(self._store_folder, session, word, c.settings.wait)
 
-        return Session(session, start, c.root, self._home, c.pictures.resolve, save_word)
+        return Session(session, start, c.root, self._store_folder, c.pictures.resolve, save_word)
 
     def record(self, session: str) -> SessionRecord:
         """Return a session as it is recorded in the log."""
@@ -236,8 +236,8 @@ class Sessions:
         from sightline.store.events import EventLog
 
         with (
-            self._home.reader(),
-            contextlib.closing(EventLog(self._home.events, write=False)) as log,
+            self._store_folder.reader(),
+            contextlib.closing(EventLog(self._store_folder.events, write=False)) as log,
         ):
             return read_session(log, session)
 

@@ -99,12 +99,17 @@ class Session:
         session: str,
         start: SessionStart,
         root: bytes,
-        home: StoreFolder,
+        store_folder: StoreFolder,
         resolve: Callable[[Sequence[str | bytes | int]], list[int]],
         save: Callable[[str, str], int],
     ) -> None:
         self.id, self.start = session, start
-        self._root, self._home, self._resolve, self._save = root, home, resolve, save
+        self._root, self._store_folder, self._resolve, self._save = (
+            root,
+            store_folder,
+            resolve,
+            save,
+        )
         self._context: tuple[SessionContext, list[str]] | None = None
         self._last: tuple[tuple[object, ...], SessionModel] | None = None
         self._judging: Judging | None = None
@@ -184,9 +189,9 @@ class Session:
         fit, unfit = self._ids(plain_names(positive)), self._ids(plain_names(negative))
         check_judgements(self.start, fit, unfit)
         judged = {**dict.fromkeys(fit, True), **dict.fromkeys(unfit, False)}
-        if key and was_marked(self._home.events, self.id, key, judged):
+        if key and was_marked(self._store_folder.events, self.id, key, judged):
             return len(judged)
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             served: dict[str, Json] = {
                 "model": reader.snapshot.model, "version": reader.snapshot.version,
             }  # fmt: skip
@@ -214,7 +219,7 @@ class Session:
         """
         record = self._record()
         self._check_not_reverted(record)
-        if key and (done := undone(self._home.events, self.id, key)) is not None:
+        if key and (done := undone(self._store_folder.events, self.id, key)) is not None:
             return done
         if not record.marks:
             raise UsageError(f"Nothing is judged in the session {self.id}, so nothing to undo.")
@@ -267,7 +272,7 @@ class Session:
         return self._best(record, whole_number(k, "hit"), True)
 
     def _best(self, record: SessionRecord, k: int, hide_judged: bool) -> SessionRanking:
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             context, model, notes = self._fitted(reader, record)
             # If too many files of the engine's pictures are missing, all pictures are scored.
             for some in (k, None) if reader.snapshot.engine is not None else (None,):
@@ -287,7 +292,7 @@ class Session:
     def propose(self, k: int = 20) -> SessionRanking:
         """Return pictures to judge next: those the model is least sure of, and diverse."""
         k, record = whole_number(k, "picture"), self._record()
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             context, model, notes = self._fitted(reader, record)
             scored = scores(context, model, None, list(record.judged))
             every = ScoredPictures(reader, self._root, context, model, *scored)
@@ -305,7 +310,7 @@ class Session:
         """Explain a picture's score by the query and each judgement."""
         (number,) = self._ids(plain_names([picture]))
         record = self._record()
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             context, model, _ = self._fitted(reader, record)
             known = [p for p in (number, *model.pictures) if p is not None]
             paths = {p: f.path for p, f in reader.catalogue.facts(known).items()}
@@ -353,7 +358,7 @@ class Session:
         After a failure it is reopened: the state of the old connection is unknown.
         """
         if self._judging is None:
-            self._judging = Judging(self._home)
+            self._judging = Judging(self._store_folder)
             self._closing = weakref.finalize(self, self._judging.close)
         try:
             self._judging.append(events)
@@ -367,7 +372,7 @@ class Session:
         return list(dict.fromkeys(self._resolve(named)))
 
     def _record(self) -> SessionRecord:
-        with contextlib.closing(EventLog(self._home.events, write=False)) as log:
+        with contextlib.closing(EventLog(self._store_folder.events, write=False)) as log:
             return read_session(log, self.id) or SessionRecord(self.id, self.start)
 
     def _check_not_reverted(self, record: SessionRecord) -> None:
@@ -378,7 +383,7 @@ class Session:
             )
 
     def _current(self) -> tuple[SessionContext, SessionModel]:
-        with self._home.reader() as reader:
+        with self._store_folder.reader() as reader:
             context, model, _ = self._fitted(reader, self._record())
         return context, model
 
@@ -414,7 +419,7 @@ class Session:
             record.round, (*notes, *more), model.share, model.before, model.after,
             model.suspected_mislabels,
             tuple(doubted), not_learned=words.not_learned if words else (),
-            predicted=words.predicted if words else None, home=self._home,
+            predicted=words.predicted if words else None, store_folder=self._store_folder,
         )  # fmt: skip
 
 

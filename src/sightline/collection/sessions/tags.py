@@ -20,7 +20,7 @@ from sightline.store.writer import Judging, Writer
 from sightline.words.tokens import labels
 
 
-def save(home: StoreFolder, session: str, word: str, wait: float) -> int:
+def save(store_folder: StoreFolder, session: str, word: str, wait: float) -> int:
     """Add a word to the pictures that were judged to fit; return their number.
 
     If the session was saved as this word before, pictures that no longer fit lose it.
@@ -32,7 +32,7 @@ def save(home: StoreFolder, session: str, word: str, wait: float) -> int:
         )
     label = " ".join(word.split())
     source = SESSION + session
-    with Writer(home, "judge", wait) as writer:
+    with Writer(store_folder, "judge", wait) as writer:
         record = read_session(writer.log, session) or SessionRecord(session)
         _check_not_reverted(record)
         here = writer.catalogue.facts(p for p, fits in record.judged.items() if fits)
@@ -65,40 +65,40 @@ def _check_not_reverted(record: SessionRecord) -> None:
         )
 
 
-def revert(home: StoreFolder, session: str, wait: float) -> bool:
+def revert(store_folder: StoreFolder, session: str, wait: float) -> bool:
     """Undo all judgements of a session and its saved words; return whether there were any.
 
     Only words need the writer lock, so a session without saved words can be reverted while another
     process changes the store. `save` checks for a revert after it has written words, and this
     function checks for words after it has written the revert, so one of them removes the words.
     """
-    record = _read(home, session)
+    record = _read(store_folder, session)
     event = NewEvent(
         "session-reverted", None, {"session": session}, session, f"session-reverted:{session}"
     )
     if not record.reverted and not record.words:
-        with Judging(home) as judging:
+        with Judging(store_folder) as judging:
             judging.append([event])
-    elif record.reverted and not _left(home, session):
+    elif record.reverted and not _left(store_folder, session):
         return False
-    if _read(home, session).words:
-        with Writer(home, "sessions revert", wait) as writer:
+    if _read(store_folder, session).words:
+        with Writer(store_folder, "sessions revert", wait) as writer:
             now = read_session(writer.log, session) or record
             _drop(writer, session, *[event] * (not now.reverted))
     return True
 
 
-def _read(home: StoreFolder, session: str) -> SessionRecord:
-    with contextlib.closing(EventLog(home.events, write=False)) as log:
+def _read(store_folder: StoreFolder, session: str) -> SessionRecord:
+    with contextlib.closing(EventLog(store_folder.events, write=False)) as log:
         record = read_session(log, session)
     if record is None:
         raise UsageError(f"There is no session {session!r} here. See: sightline sessions")
     return record
 
 
-def _left(home: StoreFolder, session: str) -> bool:
+def _left(store_folder: StoreFolder, session: str) -> bool:
     """Return whether any picture still carries a word of the session."""
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         return bool(reader.catalogue.with_source(SESSION + session))
 
 
@@ -110,13 +110,13 @@ def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
         publish_source(writer, source, pictures, lambda *_: (), session, *first)
 
 
-def revert_saved(home: StoreFolder, sessions: Sequence[str], wait: float) -> None:
+def revert_saved(store_folder: StoreFolder, sessions: Sequence[str], wait: float) -> None:
     """Revert those of the given sessions that were saved as words."""
-    with contextlib.closing(EventLog(home.events, write=False)) as log:
+    with contextlib.closing(EventLog(store_folder.events, write=False)) as log:
         records = [read_session(log, s) for s in sessions]
     for record in records:
         if record is not None and record.words:
-            revert(home, record.session, wait)
+            revert(store_folder, record.session, wait)
 
 
 def publish_source(
@@ -128,7 +128,7 @@ def publish_source(
     *first: NewEvent,
 ) -> None:
     """Replace the words that one source gives to pictures, and publish the change."""
-    writer.scorer = scorer_of(writer.home, writer.version)
+    writer.scorer = scorer_of(writer.store_folder, writer.version)
     now: dict[int, Words] = {}
     for p in sorted(pictures):
         by_source = {t.source: t for t in writer.catalogue.words(p)}

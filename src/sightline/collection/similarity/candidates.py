@@ -129,7 +129,7 @@ def similar(
     return SimilarResults(
         tuple(hits), (), reader.snapshot.version, missing, remark,
         tuple(query.lacking.items()), partly(reader.snapshot, model.descriptors),
-        learned, len(ids), shares, served=reader.notice(), home=reader.home,
+        learned, len(ids), shares, served=reader.notice(), store_folder=reader.store_folder,
     )  # fmt: skip
 
 

@@ -207,17 +207,17 @@ def _shortlist(stored_shortlist: Any) -> CandidateSearch:
 
 
 def load_similarity_model(
-    home: StoreFolder, name: str, *, checked: bool = False
+    store_folder: StoreFolder, name: str, *, checked: bool = False
 ) -> SimilarityModel | None:
     """Return the model of a name; None if there is none."""
     if not name:
         return None
-    return from_saved((load_model if checked else open_model)(home.models, name))
+    return from_saved((load_model if checked else open_model)(store_folder.models, name))
 
 
-def describe_similarity_model(home: StoreFolder, name: str) -> str:
+def describe_similarity_model(store_folder: StoreFolder, name: str) -> str:
     """Return one line on how similarity was learned and its figures on held-out queries."""
-    model = load_similarity_model(home, name)
+    model = load_similarity_model(store_folder, name)
     if model is None:
         return ""
     summary = (

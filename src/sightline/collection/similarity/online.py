@@ -75,7 +75,7 @@ _UNTRAINED: WeakKeyDictionary[Snapshot, SimilarityModel] = WeakKeyDictionary()
 
 def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     """Return the similarity model in use, and a remark if it is not trained."""
-    model = load_similarity_model(reader.home, reader.snapshot.similar)
+    model = load_similarity_model(reader.store_folder, reader.snapshot.similar)
     remark = ""
     if model is None:
         remark = "There is no similarity model yet; all descriptors count equally"
@@ -103,7 +103,7 @@ def _usable(snapshot: Snapshot, model: SimilarityModel) -> bool:
 def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityModel, Lesson]:
     """Update the weights by all judgements that the model was not trained on."""
     trained_up_to = model.about.get("judged_up_to", 0)
-    with contextlib.closing(EventLog(reader.home.events, write=False)) as log:
+    with contextlib.closing(EventLog(reader.store_folder.events, write=False)) as log:
         judgements = log.similarity_judgements(
             trained_up_to if isinstance(trained_up_to, int) else 0
         )
@@ -155,7 +155,7 @@ def triplets_of(
 
 
 def learn(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     query: int,
     positive: Sequence[int],
     negative: Sequence[int],
@@ -170,12 +170,12 @@ def learn(
         for pictures, like in ((positive, True), (negative, False))
         for p in dict.fromkeys(pictures)
     ]
-    with home.reader() as reader:
+    with store_folder.reader() as reader:
         # Raises before anything is written if pictures cannot be compared.
-        combination = load_similarity_model(home, reader.snapshot.similar) or uniform(
+        combination = load_similarity_model(store_folder, reader.snapshot.similar) or uniform(
             reader.snapshot
         )
-        with Judging(home) as judging:
+        with Judging(store_folder) as judging:
             judging.append(events)
         _, lesson = with_judgements(reader, combination)
     return replace(lesson, noted=len(events))

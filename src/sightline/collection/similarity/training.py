@@ -145,14 +145,17 @@ class SimilarReport:
 
 
 def train_similar(
-    home: StoreFolder, options: SimilarOptions, wait: float, progress: Progress
+    store_folder: StoreFolder, options: SimilarOptions, wait: float, progress: Progress
 ) -> SimilarReport:
     """Learn from the supervision of the collection, and publish if the gate opens.
 
     The store is locked only while the model is published.
     """
     started = time.monotonic()
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
         before, seq = reader.snapshot.similar, log.last_seq()
         judgements = log.similarity_judgements(sessions=True, most=options.session_cap)
         supervision = find_supervision(
@@ -161,7 +164,7 @@ def train_similar(
         training = _SimilarityTraining(reader, supervision, options.features)
         progress.start("learn", None)
         learner, table = training.choose()
-        model, proof = training.prove(learner, load_similarity_model(home, before))
+        model, proof = training.prove(learner, load_similarity_model(store_folder, before))
         shortlist = training.shortlist(model)
         progress.finish()
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
@@ -179,7 +182,7 @@ def train_similar(
     name, version = before, 0
     if not options.dry_run:
         name, version = publish(
-            SIMILARITY, home, *model.to_saved(), started_from=before,
+            SIMILARITY, store_folder, *model.to_saved(), started_from=before,
             learned_from=training.supervision.ids, note=f"train --similar: {learner}", wait=wait,
         )  # fmt: skip
     return SimilarReport(

@@ -59,16 +59,16 @@ class Tagging:
         from sightline.collection.tagging.review import Review
 
         self._collection.store.require_writable()
-        if apply and self._collection.home.exists():
+        if apply and self._collection.store_folder.exists():
             self.apply_accepted()
         suggestions = self._collection.tag(
             *pictures, precision=precision, k=k, removals=removals, filters=filters,
             progress=progress,
         )  # fmt: skip
-        with self._collection.home.reader() as reader:
+        with self._collection.store_folder.reader() as reader:
             model = reader.snapshot.regions
         return Review(
-            self._collection.home,
+            self._collection.store_folder,
             suggestions,
             model,
             self._collection.settings.wait,
@@ -101,10 +101,11 @@ class Tagging:
                 f"Only words have regions in a picture. Got the pictures {query!r}. Name words."
             )
         if hits is not None:
-            return localize(self._collection.home, query, hits)
+            return localize(self._collection.store_folder, query, hits)
         results = self._collection.search(query, k, filters=filters)
         return replace(
-            localize(self._collection.home, query, results.hits), not_learned=results.not_learned
+            localize(self._collection.store_folder, query, results.hits),
+            not_learned=results.not_learned,
         )
 
     def scenes(
@@ -130,19 +131,19 @@ class Tagging:
         if words < 1:
             raise ParameterError.of("words", "scenes", "at least 1", words)
         ids = self.chosen((), filters)
-        return find_scenes(self._collection.home, ids, words, progress or NoProgress())
+        return find_scenes(self._collection.store_folder, ids, words, progress or NoProgress())
 
     def undo(self, session: str, picture: int, word: str) -> bool:
         """Undo an answer of a review; return whether there was one."""
         from sightline.collection.tagging.review import undo_answer
 
-        return undo_answer(self._collection.home, session, picture, word)
+        return undo_answer(self._collection.store_folder, session, picture, word)
 
     def apply_accepted(self) -> int:
         """Make pictures carry exactly the accepted words; return the number of changed ones."""
         from sightline.collection.tagging.review import apply_accepted
 
-        return apply_accepted(self._collection.home, self._collection.settings.wait)
+        return apply_accepted(self._collection.store_folder, self._collection.settings.wait)
 
     def draw_regions(
         self,
@@ -163,7 +164,7 @@ class Tagging:
         """Return the owner's list of synonyms and of words that no region shows."""
         from sightline.collection.tagging.dataset import load_list
 
-        return load_list(self._collection.home.folder)
+        return load_list(self._collection.store_folder.path)
 
     def chosen(self, pictures: Sequence[PictureLike], filters: Filters) -> NDArray[np.int64] | None:
         """Return the ids of named pictures that pass the filters; None for all."""
@@ -173,7 +174,7 @@ class Tagging:
         named = np.array(c.pictures.resolve(pictures), np.int64) if pictures else None
         if filters == NO_FILTERS:
             return named
-        with c.home.reader() as reader:
+        with c.store_folder.reader() as reader:
             allowed = allowed_ids(reader, filters.where(c.root), filters.untagged)
             every = reader.snapshot.ids()
         ids = every if allowed is None else np.intersect1d(every, allowed)

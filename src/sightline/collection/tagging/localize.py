@@ -77,10 +77,10 @@ class LocalizedHits:
     not_learned: tuple[NotLearned, ...] = ()
 
 
-def localize(home: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHits:
+def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> LocalizedHits:
     """Return the regions of a query's words in each hit."""
-    with home.reader() as reader:
-        tagger = current_region_tagger(home, reader.snapshot.regions)
+    with store_folder.reader() as reader:
+        tagger = current_region_tagger(store_folder, reader.snapshot.regions)
         query_words = [t.text for t in parse(query).wanted]
         columns = tagger.columns(term_id(t) for t in query_words)
         known_words = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]

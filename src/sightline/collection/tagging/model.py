@@ -154,11 +154,11 @@ def _list(words: dict[str, Json]) -> WordList:
     return WordList(tuple(map(str, drop)), tuple(pairs))
 
 
-def load_region_tagger(home: StoreFolder, name: str) -> RegionTagger | None:
+def load_region_tagger(store_folder: StoreFolder, name: str) -> RegionTagger | None:
     """Return the model of that name; None for the empty name."""
     if not name:
         return None
-    saved = load_model(home.models, name)
+    saved = load_model(store_folder.models, name)
     try:
         return RegionTagger.from_saved(saved.about, saved.arrays)
     except (KeyError, TypeError, ValueError, IndexError) as e:
@@ -167,16 +167,16 @@ def load_region_tagger(home: StoreFolder, name: str) -> RegionTagger | None:
         ) from e
 
 
-def current_region_tagger(home: StoreFolder, name: str) -> RegionTagger:
+def current_region_tagger(store_folder: StoreFolder, name: str) -> RegionTagger:
     """Return the model in use; raise `NoRegions` if there is none."""
-    tagger = load_region_tagger(home, name)
+    tagger = load_region_tagger(store_folder, name)
     if tagger is None:
         raise NoRegions("There is no region model yet. Run: sightline train regions")
     return tagger
 
 
-def describe_region_tagger(home: StoreFolder, name: str) -> str:
+def describe_region_tagger(store_folder: StoreFolder, name: str) -> str:
     """Return one line on the model and its figures on held-out pictures."""
-    tagger = current_region_tagger(home, name)
+    tagger = current_region_tagger(store_folder, name)
     summary = f"{len(tagger.terms)} words in {tagger.n_scenes} scenes by {tagger.feature}"
     return summary + measured_text(REGIONS, tagger.about, "pictures")

@@ -55,7 +55,7 @@ class Review:
 
     def __init__(
         self,
-        home: StoreFolder,
+        store_folder: StoreFolder,
         queue: Suggestions,
         model: str,
         wait: float,
@@ -64,7 +64,7 @@ class Review:
     ) -> None:
         self.id, self.queue = session or secrets.token_hex(5), queue
         self._apply = apply
-        self._home, self._model, self._wait = home, model, wait
+        self._store_folder, self._model, self._wait = store_folder, model, wait
         self._judging: Judging | None = None
         self._answers: list[_Answer] = []
 
@@ -105,7 +105,7 @@ class Review:
 
     def _append(self, event: NewEvent) -> None:
         if self._judging is None:
-            self._judging = Judging(self._home)
+            self._judging = Judging(self._store_folder)
         self._judging.append([event])
 
     def close(self) -> int:
@@ -117,7 +117,7 @@ class Review:
         if self._judging is not None:
             self._judging.close()
             self._judging = None
-        return apply_accepted(self._home, self._wait) if self._apply else 0
+        return apply_accepted(self._store_folder, self._wait) if self._apply else 0
 
     def __enter__(self) -> Review:
         return self
@@ -148,9 +148,9 @@ def accepted(log: EventLog) -> Accepted:
     return by_session
 
 
-def undo_answer(home: StoreFolder, session: str, picture: int, word: str) -> bool:
+def undo_answer(store_folder: StoreFolder, session: str, picture: int, word: str) -> bool:
     """Undo a review's answer on one word of one picture; return whether there was one."""
-    with contextlib.closing(EventLog(home.events, write=False)) as log:
+    with contextlib.closing(EventLog(store_folder.events, write=False)) as log:
         record = read_session(log, session)
     asked = str(Term(word))
     marks = [m for m in record.marks if m.query == asked and picture in m.judged] if record else []
@@ -160,26 +160,29 @@ def undo_answer(home: StoreFolder, session: str, picture: int, word: str) -> boo
         NewEvent("mark-undone", None, {"mark": m.name}, session, f"mark-undone:{session}:{m.name}")
         for m in marks
     ]
-    with Judging(home) as judging:
+    with Judging(store_folder) as judging:
         judging.append(events)
     return True
 
 
-def apply_accepted(home: StoreFolder, wait: float) -> int:
+def apply_accepted(store_folder: StoreFolder, wait: float) -> int:
     """Write the words that reviews accepted; return the number of changed pictures."""
-    return settle(home, wait) if pending(home) else 0
+    return settle(store_folder, wait) if pending(store_folder) else 0
 
 
-def pending(home: StoreFolder) -> bool:
+def pending(store_folder: StoreFolder) -> bool:
     """Return whether accepted words are still to be written, or undone ones to be removed."""
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
         return bool(_changes(accepted(log), reader.catalogue))
 
 
-def settle(home: StoreFolder, wait: float) -> int:
+def settle(store_folder: StoreFolder, wait: float) -> int:
     """Make pictures carry exactly the accepted words; return the number of changed ones."""
     count = 0
-    with Writer(home, "tag --review", wait) as writer:
+    with Writer(store_folder, "tag --review", wait) as writer:
         c = writer.catalogue
         for session, words_by_picture in _changes(accepted(writer.log), c).items():
             publish_source(

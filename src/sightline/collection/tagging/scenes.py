@@ -85,11 +85,11 @@ class Scenes:
 
 
 def find_scenes(
-    home: StoreFolder, pictures: Ints | None, n_words: int, progress: Progress
+    store_folder: StoreFolder, pictures: Ints | None, n_words: int, progress: Progress
 ) -> Scenes:
     """Return the scenes of pictures, all by default, with at most `n_words` words each."""
-    with home.reader() as reader:
-        tagger = current_region_tagger(home, reader.snapshot.regions)
+    with store_folder.reader() as reader:
+        tagger = current_region_tagger(store_folder, reader.snapshot.regions)
         picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
         names = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)

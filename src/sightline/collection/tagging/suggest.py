@@ -161,15 +161,18 @@ def mask_dict(mask: Mask) -> dict[str, Json]:
 
 
 def suggest(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     pictures: Ints | None,
     precision: float,
     removals: bool,
     progress: Progress,
 ) -> Suggestions:
     """Suggest words to add to pictures, all by default, and to remove from them."""
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
-        tagger = current_region_tagger(home, reader.snapshot.regions)
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
+        tagger = current_region_tagger(store_folder, reader.snapshot.regions)
         judged_pairs = judged(tagger, log.judgements())
         picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         suggester = _Suggester(reader, tagger, precision, removals)

@@ -110,7 +110,7 @@ class RegionReport:
 
 
 def train_regions(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     options: RegionOptions,
     wait: float,
     progress: Progress,
@@ -123,14 +123,17 @@ def train_regions(
     started = time.monotonic()
     if options.scenes < 0:
         raise ParameterError.of("scenes", "train_regions", "0 or more", options.scenes)
-    words = load_list(home.folder)
-    with home.reader() as reader, contextlib.closing(EventLog(home.events, write=False)) as log:
+    words = load_list(store_folder.path)
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
         before = reader.snapshot.regions
         judgements, _ = known_judgements(log, reader.snapshot, options.session_cap)
         dataset = load_region_dataset(
             reader.snapshot, judgements, words.counts_as(), options.feature
         )
-        current = load_region_tagger(home, before)
+        current = load_region_tagger(store_folder, before)
     training = _RegionTraining(dataset, options.scenes, progress, compute)
     tagger = training.learn(words)
     proof = training.measure(tagger, current)
@@ -139,7 +142,7 @@ def train_regions(
     name, version = before, 0
     if not options.dry_run:
         name, version = publish(
-            REGIONS, home, *tagger.to_saved(), started_from=before, learned_from=tagger.ids,
+            REGIONS, store_folder, *tagger.to_saved(), started_from=before, learned_from=tagger.ids,
             note=f"train --regions: {len(tagger.terms)} words", wait=wait,
         )  # fmt: skip
     sure = thresholds(tagger.margins.astype(np.float64), dataset.labels, PRECISION)

@@ -19,12 +19,12 @@ from sightline.store.upkeep.verify import Verified, verify
 _COPIED = ("config.toml", "tag-words.toml")
 
 
-def backup(home: StoreFolder, target: Path, wait: float = 0.0) -> Verified:
+def backup(store_folder: StoreFolder, target: Path, wait: float = 0.0) -> Verified:
     """Copy a store to a new folder and check the copy, which is a store like any other.
 
     Parameters
     ----------
-    home : StoreFolder
+    store_folder : StoreFolder
         The store.
     target : Path
         A folder that does not exist or is empty.
@@ -36,23 +36,30 @@ def backup(home: StoreFolder, target: Path, wait: float = 0.0) -> Verified:
     Verified
         The check of the copy.
     """
-    if not home.exists():
-        raise StoreError(f"There is no store in {home.folder} to copy. Run: sightline index FOLDER")
-    if target == home.folder or home.folder in target.parents:
+    if not store_folder.exists():
+        raise StoreError(
+            f"There is no store in {store_folder.path} to copy. Run: sightline index FOLDER"
+        )
+    if target == store_folder.path or store_folder.path in target.parents:
         raise StoreError(f"{target} is inside the store. Name a folder outside of it for the copy.")
     if target.exists() and any(target.iterdir()):
         raise StoreError(f"{target} is not empty. Name a new folder for the copy.")
     make_folder(target)
     restrict(target)
     copy = StoreFolder(target)
-    writable = os.access(home.folder, os.W_OK)
-    with Lock(home.folder, "store backup", wait) if writable else contextlib.nullcontext():
-        for folder in (home.shards, home.versions.folder, home.models, home.ivf):
+    writable = os.access(store_folder.path, os.W_OK)
+    with Lock(store_folder.path, "store backup", wait) if writable else contextlib.nullcontext():
+        for folder in (
+            store_folder.shards,
+            store_folder.versions.folder,
+            store_folder.models,
+            store_folder.ivf,
+        ):
             if folder.is_dir():
                 _copy_tree(folder, target / folder.name)
         for name in (*seal.DATABASES, *_COPIED):
-            if (home.folder / name).exists():
-                _copy_file(home.folder / name, target / name)
+            if (store_folder.path / name).exists():
+                _copy_file(store_folder.path / name, target / name)
     sync_folder(target)
     seal.write_seal(target)
     return verify(copy)

@@ -15,7 +15,7 @@ from sightline.store.writer import Change, Writer
 
 
 def purge(
-    home: StoreFolder, pictures: Iterable[int], sessions: Iterable[str], wait: float = 0.0
+    store_folder: StoreFolder, pictures: Iterable[int], sessions: Iterable[str], wait: float = 0.0
 ) -> int:
     """Remove everything about some pictures or sessions; return how many events were erased.
 
@@ -23,21 +23,21 @@ def purge(
     longer possible.
     """
     picture_ids, session_ids = set(pictures), set(sessions)
-    with Writer(home, "store purge", wait) as writer:
+    with Writer(store_folder, "store purge", wait) as writer:
         # First the published rows, then the log, and last the catalogue, so that a purge that was
         # killed can be run again with the same names.
         writer.publish(Change(dead=sorted(picture_ids)), finished=False)
         writer.drop_models()  # They were trained on what is removed.
         writer.compact(everything=True)
         writer.forget_older()
-        snapshot = Snapshot(home.shards, writer.version)
-        faiss_files.remove_larger(home.ivf, snapshot.published)
+        snapshot = Snapshot(store_folder.shards, writer.version)
+        faiss_files.remove_larger(store_folder.ivf, snapshot.published)
         count = writer.log.purge(picture_ids, session_ids)
         carried = snapshot.vocabulary()[0].tolist()
         with transaction(writer.catalogue.db, writer.catalogue.path):
             writer.catalogue.forget(picture_ids, keep_terms=carried)
-        with database_errors(home.catalogue):
+        with database_errors(store_folder.catalogue):
             writer.catalogue.db.execute("VACUUM")
-        for path in (*home.folder.glob("*.damaged-*"), *home.folder.glob("*.schema-*")):
+        for path in (*store_folder.path.glob("*.damaged-*"), *store_folder.path.glob("*.schema-*")):
             path.unlink()
     return count

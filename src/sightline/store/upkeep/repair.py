@@ -32,51 +32,64 @@ from sightline.store.upkeep.verify import Verified, file_problem, verify
 from sightline.store.versions import ARRAY_FILE, Segment, Version
 
 
-def repair(home: StoreFolder, report: Callable[[str], None], wait: float = 0.0) -> Verified:
+def repair(store_folder: StoreFolder, report: Callable[[str], None], wait: float = 0.0) -> Verified:
     """Repair what `verify` finds; return the state afterwards.
 
     Pictures whose rows were lost are read again by the next `index`.
 
     Parameters
     ----------
-    home : StoreFolder
+    store_folder : StoreFolder
         The store.
     report : callable
         Is called with a sentence about each step.
     wait : float, default=0.0
         How many seconds to wait for another writer.
     """
-    require_writable(home.folder)
-    for folder in (home.folder, home.shards, home.versions.folder, home.models):
+    require_writable(store_folder.path)
+    for folder in (
+        store_folder.path,
+        store_folder.shards,
+        store_folder.versions.folder,
+        store_folder.models,
+    ):
         make_folder(folder)
-    with Lock(home.folder, "store repair", wait), _only_writer(home), disk_errors(home.folder):
-        before = verify(home) if home.events.exists() or home.catalogue.exists() else None
+    with (
+        Lock(store_folder.path, "store repair", wait),
+        _only_writer(store_folder),
+        disk_errors(store_folder.path),
+    ):
+        before = (
+            verify(store_folder)
+            if store_folder.events.exists() or store_folder.catalogue.exists()
+            else None
+        )
         damaged = {p.file for p in before.problems} if before else {"catalogue.sqlite3"}
-        seal.break_seal(home.folder)
+        seal.break_seal(store_folder.path)
         if "events.sqlite3" in damaged:
-            _repair_log(home, report)
+            _repair_log(store_folder, report)
         if "catalogue.sqlite3" in damaged or "events.sqlite3" in damaged:
-            _set_aside(home.catalogue, report)
-        _repair_versions(home, report)
-        for name in faiss_files.remove_damaged(home.ivf):
+            _set_aside(store_folder.catalogue, report)
+        _repair_versions(store_folder, report)
+        for name in faiss_files.remove_damaged(store_folder.ivf):
             report(f"removed the damaged ivf/{name}; to build it again: sightline export faiss")
         for stray in before.strays if before else ():
             # Only array files, which a killed writer leaves behind, may be removed.
             if ARRAY_FILE.fullmatch(os.path.basename(stray)):
-                (home.folder / stray).unlink(missing_ok=True)
+                (store_folder.path / stray).unlink(missing_ok=True)
                 report(f"removed the unfinished file {stray}")
-        seal.write_seal(home.folder)
-        return verify(home)
+        seal.write_seal(store_folder.path)
+        return verify(store_folder)
 
 
 @contextlib.contextmanager
-def _only_writer(home: StoreFolder) -> Iterator[None]:
+def _only_writer(store_folder: StoreFolder) -> Iterator[None]:
     """Keep others from appending to a log that is about to be replaced."""
-    presence = Presence(home.folder)
+    presence = Presence(store_folder.path)
     try:
         if not presence.alone():
             raise StoreBusy(
-                f"{home.folder} is in use by another process. Try again when it is done."
+                f"{store_folder.path} is in use by another process. Try again when it is done."
             )
         yield
     finally:
@@ -97,28 +110,28 @@ def _set_aside(path: Path, report: Callable[[str], None]) -> None:
     sync_folder(path.parent)
 
 
-def _repair_log(home: StoreFolder, report: Callable[[str], None]) -> None:
-    expected = _events_applied(home)
-    events, cut = _sound_events(home.events)
+def _repair_log(store_folder: StoreFolder, report: Callable[[str], None]) -> None:
+    expected = _events_applied(store_folder)
+    events, cut = _sound_events(store_folder.events)
     # Nothing is renamed before the new log is written: the disk may be full.
-    new = home.folder / "events.sqlite3.new"
+    new = store_folder.path / "events.sqlite3.new"
     for tail in ("", "-wal", "-shm"):
         Path(f"{new}{tail}").unlink(missing_ok=True)
     with contextlib.closing(EventLog(new, write=True)) as log:
         log.restore(events)
         log.checkpoint()
-    _set_aside(home.events, report)
-    os.replace(new, home.events)
-    sync_folder(home.folder)
+    _set_aside(store_folder.events, report)
+    os.replace(new, store_folder.events)
+    sync_folder(store_folder.path)
     lost = max(expected, events[-1].seq if events else 0) - len(events)
     tail = "; the file was cut off, so later ones may be missing" if cut else ""
     report(f"kept {len(events)} events of the log; {lost} could not be read{tail}")
 
 
-def _events_applied(home: StoreFolder) -> int:
+def _events_applied(store_folder: StoreFolder) -> int:
     """Return how many events the catalogue was made from; 0 if it cannot be read."""
     try:
-        catalogue = Catalogue(home.catalogue, write=False)
+        catalogue = Catalogue(store_folder.catalogue, write=False)
     except SightlineError:
         return 0
     try:
@@ -166,17 +179,17 @@ def _pad(copy: Path) -> bool:
     return False
 
 
-def _repair_versions(home: StoreFolder, report: Callable[[str], None]) -> None:
-    catalogue = Catalogue(home.catalogue, write=True)
-    log = EventLog(home.events, write=True)
+def _repair_versions(store_folder: StoreFolder, report: Callable[[str], None]) -> None:
+    catalogue = Catalogue(store_folder.catalogue, write=True)
+    log = EventLog(store_folder.events, write=True)
     try:
         with transaction(catalogue.db, catalogue.path):
             catalogue.apply(log.read(catalogue.applied()), published=False)
-        version = _best_version(home, catalogue, report)
+        version = _best_version(store_folder, catalogue, report)
         with transaction(catalogue.db, catalogue.path):
             catalogue.set_meta("current", str(version.number))
-        home.versions.prune(version.number)
-        remove_models_except(home.models, home.versions.models())
+        store_folder.versions.prune(version.number)
+        remove_models_except(store_folder.models, store_folder.versions.models())
     finally:
         for f in (catalogue, log):
             f.checkpoint()
@@ -184,47 +197,51 @@ def _repair_versions(home: StoreFolder, report: Callable[[str], None]) -> None:
 
 
 def _best_version(
-    home: StoreFolder, catalogue: Catalogue, report: Callable[[str], None]
+    store_folder: StoreFolder, catalogue: Catalogue, report: Callable[[str], None]
 ) -> Version:
     """Return the newest version that can be read, without the segments that cannot."""
-    numbers = home.versions.numbers()
+    numbers = store_folder.versions.numbers()
     for number in reversed(numbers):
         try:
-            version = home.versions.read(number)
+            version = store_folder.versions.read(number)
         except StoreError:
-            home.versions.remove([number])
+            store_folder.versions.remove([number])
             report(f"removed the damaged version {number}")
             continue
         if number != int(catalogue.meta("current") or 0):
             # The rows of another version may not be those the catalogue describes.
             with transaction(catalogue.db, catalogue.path):
                 catalogue.mark_all_unpublished()
-        _drop_damaged_older(home, number, report)
-        return _without_damage(home, version, report)
+        _drop_damaged_older(store_folder, number, report)
+        return _without_damage(store_folder, version, report)
     version = Version(max([*numbers, int(catalogue.meta("current") or 0), 0]) + 1)
-    home.versions.write(version)
+    store_folder.versions.write(version)
     return version
 
 
-def _drop_damaged_older(home: StoreFolder, newest: int, report: Callable[[str], None]) -> None:
-    for number in home.versions.numbers():
+def _drop_damaged_older(
+    store_folder: StoreFolder, newest: int, report: Callable[[str], None]
+) -> None:
+    for number in store_folder.versions.numbers():
         if number < newest:
             try:
-                version = home.versions.read(number)
-                sound = all(_sound(home, s) for s in version.segments) and _model_sound(
-                    home, version
+                version = store_folder.versions.read(number)
+                sound = all(_sound(store_folder, s) for s in version.segments) and _model_sound(
+                    store_folder, version
                 )
             except StoreError:
                 sound = False
             if not sound:
-                home.versions.remove([number])
+                store_folder.versions.remove([number])
                 report(f"removed the damaged version {number}")
 
 
-def _without_damage(home: StoreFolder, version: Version, report: Callable[[str], None]) -> Version:
-    damaged = {m for m in version.models() if model_problems(home.models, m)}
-    scored = [_with_sound_scores(home, s, damaged) for s in version.segments]
-    sound = tuple(s for s in scored if _sound(home, s))
+def _without_damage(
+    store_folder: StoreFolder, version: Version, report: Callable[[str], None]
+) -> Version:
+    damaged = {m for m in version.models() if model_problems(store_folder.models, m)}
+    scored = [_with_sound_scores(store_folder, s, damaged) for s in version.segments]
+    sound = tuple(s for s in scored if _sound(store_folder, s))
     if sound == version.segments and not damaged:
         return version
     repaired = replace(
@@ -236,8 +253,8 @@ def _without_damage(home: StoreFolder, version: Version, report: Callable[[str],
         regions=version.regions if version.regions not in damaged else "",
         codebooks=tuple(c for c in version.codebooks if c not in damaged),
     )
-    home.versions.write(repaired)
-    home.versions.remove([version.number])
+    store_folder.versions.write(repaired)
+    store_folder.versions.remove([version.number])
     for line in _losses(version, repaired, damaged):
         report(line)
     return repaired
@@ -265,24 +282,24 @@ def _losses(version: Version, repaired: Version, damaged: set[str]) -> Iterator[
         yield "run: sightline train regions"
 
 
-def _with_sound_scores(home: StoreFolder, s: Segment, damaged: set[str]) -> Segment:
+def _with_sound_scores(store_folder: StoreFolder, s: Segment, damaged: set[str]) -> Segment:
     """Return a segment without its scores if they or their model are damaged."""
     if s.scores is None:
         return s
-    if s.scored_by not in damaged and file_problem(home.shards, s.scores) is None:
+    if s.scored_by not in damaged and file_problem(store_folder.shards, s.scores) is None:
         return s
     return replace(s, scores=None, scored_by="")
 
 
-def _model_sound(home: StoreFolder, version: Version) -> bool:
-    return not any(model_problems(home.models, m) for m in version.models())
+def _model_sound(store_folder: StoreFolder, version: Version) -> bool:
+    return not any(model_problems(store_folder.models, m) for m in version.models())
 
 
-def _sound(home: StoreFolder, s: Segment) -> bool:
-    if any(file_problem(home.shards, f) is not None for f in s.files()):
+def _sound(store_folder: StoreFolder, s: Segment) -> bool:
+    if any(file_problem(store_folder.shards, f) is not None for f in s.files()):
         return False
     try:
-        OpenSegment.open(home.shards, s)
+        OpenSegment.open(store_folder.shards, s)
     except StoreError:
         return False
     return True

@@ -75,13 +75,13 @@ class Rollback:
     restored: KeptVersion
 
 
-def describe_versions(home: StoreFolder) -> list[KeptVersion]:
+def describe_versions(store_folder: StoreFolder) -> list[KeptVersion]:
     """Return the versions that are kept, oldest first; the last one is the current one."""
     versions = []
-    for number in home.versions.numbers():
-        path = home.versions.folder / version_name(number)
+    for number in store_folder.versions.numbers():
+        path = store_folder.versions.folder / version_name(number)
         try:
-            versions.append(describe_version(home, number))
+            versions.append(describe_version(store_folder, number))
         except (StoreDamaged, FileNotFoundError):
             if path.exists():
                 raise
@@ -89,36 +89,40 @@ def describe_versions(home: StoreFolder) -> list[KeptVersion]:
     return versions
 
 
-def describe_version(home: StoreFolder, number: int) -> KeptVersion:
+def describe_version(store_folder: StoreFolder, number: int) -> KeptVersion:
     """Return the description of one version."""
-    written = int((home.versions.folder / version_name(number)).stat().st_mtime)
-    v = home.versions.read(number)
+    written = int((store_folder.versions.folder / version_name(number)).stat().st_mtime)
+    v = store_folder.versions.read(number)
     models = (v.model, v.similar, v.regions)
     return KeptVersion(v.number, v.live, v.finished, v.note, written, *models)
 
 
 def outdated_after(
-    home: StoreFolder, log: EventLog, pictures: Sequence[KnownPicture], now: Version, old: Version
+    store_folder: StoreFolder,
+    log: EventLog,
+    pictures: Sequence[KnownPicture],
+    now: Version,
+    old: Version,
 ) -> list[tuple[int, str]]:
     """Return the pictures whose stamps change when `old` is published after `now`, and the stamps.
 
     A picture whose right row is in a third version, because of an earlier rollback, is compared
     with that one; a picture that is to be read again anyway stays so.
     """
-    target = _Rows(home.shards, old.segments)
+    target = _Rows(store_folder.shards, old.segments)
     edited = _edited(log)
     stamps: list[tuple[int, str]] = []
-    for version, group in _by_source(home, pictures, now):
+    for version, group in _by_source(store_folder, pictures, now):
         if version is None:
             stamps += [(k.picture, UNPUBLISHED) for k in group]
             continue
-        source = _Rows(home.shards, version.segments, lenient=True)
+        source = _Rows(store_folder.shards, version.segments, lenient=True)
         stamps += _changed_stamps(target, source, version.number, group, edited)
     return stamps
 
 
 def _by_source(
-    home: StoreFolder, pictures: Iterable[KnownPicture], now: Version
+    store_folder: StoreFolder, pictures: Iterable[KnownPicture], now: Version
 ) -> Iterator[tuple[Version | None, list[KnownPicture]]]:
     """Yield each version that has the right rows of pictures; None for rows that are lost."""
     versions: dict[int, Version | None] = {now.number: now}
@@ -130,7 +134,7 @@ def _by_source(
         if (outdated := k.outdated) is not None:
             number = outdated.version
             if number not in versions:
-                versions[number] = _readable(home, number)
+                versions[number] = _readable(store_folder, number)
             if versions[number] is None:
                 # The current row is right except for its words, which are in the catalogue.
                 number = None if outdated.part == "row" else now.number
@@ -139,9 +143,9 @@ def _by_source(
         yield (None if number is None else versions[number]), group
 
 
-def _readable(home: StoreFolder, number: int) -> Version | None:
+def _readable(store_folder: StoreFolder, number: int) -> Version | None:
     try:
-        return home.versions.read(number)
+        return store_folder.versions.read(number)
     except StoreError:
         return None  # It is no longer kept, or damaged.
 
@@ -261,7 +265,7 @@ def _same_numbers(a: Matrix, b: Matrix) -> bool:
 
 
 def reusable_rows(
-    home: StoreFolder,
+    store_folder: StoreFolder,
     pictures: Iterable[KnownPicture],
     current: Snapshot,
     live: set[int],
@@ -271,7 +275,7 @@ def reusable_rows(
 
     Parameters
     ----------
-    home : StoreFolder
+    store_folder : StoreFolder
         The store.
     pictures : iterable of KnownPicture
         The pictures of the catalogue.
@@ -300,8 +304,8 @@ def reusable_rows(
             sources[k.picture] = current
     for number, picture_ids in by_version.items():
         ids = np.array(sorted(picture_ids), np.int64)
-        if (version := _readable(home, number)) is not None:
-            snapshot = _sound_part(home.shards, version, ids, features)
+        if (version := _readable(store_folder, number)) is not None:
+            snapshot = _sound_part(store_folder.shards, version, ids, features)
             held = [s.ids[s.rows_of(ids)] for s in snapshot.segments]
             sources.update((i, snapshot) for part in held for i in part.tolist())
     return sources

@@ -89,13 +89,13 @@ class Verified:
 
 
 def verify(
-    home: StoreFolder, progress: Progress | None = None, *, fix_permissions: bool = False
+    store_folder: StoreFolder, progress: Progress | None = None, *, fix_permissions: bool = False
 ) -> Verified:
     """Check a store while nobody changes what is published; its data are only read.
 
     Parameters
     ----------
-    home : StoreFolder
+    store_folder : StoreFolder
         The store.
     progress : Progress, optional
         Is told of each file.
@@ -113,34 +113,36 @@ def verify(
         If there is no store, or it cannot be read now.
     """
     progress = progress or NoProgress()
-    restricted = restrict(home.folder) if fix_permissions and home.exists() else 0
-    state = seal.inspect_seal(home.folder)
-    while state.problems and seal.seal_bytes(home.folder) != state.content:
-        state = seal.inspect_seal(home.folder)  # Somebody judged and sealed again.
+    restricted = restrict(store_folder.path) if fix_permissions and store_folder.exists() else 0
+    state = seal.inspect_seal(store_folder.path)
+    while state.problems and seal.seal_bytes(store_folder.path) != state.content:
+        state = seal.inspect_seal(store_folder.path)  # Somebody judged and sealed again.
     problems = [_seal_problem(p) for p in state.problems]
-    if not state.sealed and not home.exists():
-        raise StoreError(f"There is no store in {home.folder}. Run: sightline index FOLDER")
+    if not state.sealed and not store_folder.exists():
+        raise StoreError(f"There is no store in {store_folder.path}. Run: sightline index FOLDER")
     problems += [
-        StoreProblem("events.sqlite3", p, derived=False) for p in _log_problems(home, state)
+        StoreProblem("events.sqlite3", p, derived=False) for p in _log_problems(store_folder, state)
     ]
-    last_seq = _last_seq(home, state)
-    catalogue_problems = _catalogue_problems(home, state, last_seq)
+    last_seq = _last_seq(store_folder, state)
+    catalogue_problems = _catalogue_problems(store_folder, state, last_seq)
     problems += [StoreProblem("catalogue.sqlite3", p) for p in catalogue_problems]
-    entries, models, version_problems = _version_files(home)
+    entries, models, version_problems = _version_files(store_folder)
     problems += version_problems
     n_bytes = 0
     progress.start("verify", len(entries))
     for entry in entries.values():
         progress.advance()
-        problem = file_problem(home.shards, entry)
+        problem = file_problem(store_folder.shards, entry)
         n_bytes += entry.size
         if problem is not None:
             problems.append(problem)
     progress.finish()
-    problems += [StoreProblem(f"ivf/{name}", what) for name, what in faiss_files.problems(home.ivf)]
-    strays = tuple(_strays(home, set(entries), models))
+    problems += [
+        StoreProblem(f"ivf/{name}", what) for name, what in faiss_files.problems(store_folder.ivf)
+    ]
+    strays = tuple(_strays(store_folder, set(entries), models))
     return Verified(
-        tuple(problems), state.sealed, len(entries), n_bytes, strays, exposed(home.folder),
+        tuple(problems), state.sealed, len(entries), n_bytes, strays, exposed(store_folder.path),
         restricted,
     )  # fmt: skip
 
@@ -150,13 +152,13 @@ def _seal_problem(text: str) -> StoreProblem:
     return StoreProblem(name, text, derived=name != "events.sqlite3")
 
 
-def _log_problems(home: StoreFolder, state: seal.SealState) -> list[str]:
-    if not home.events.exists():
+def _log_problems(store_folder: StoreFolder, state: seal.SealState) -> list[str]:
+    if not store_folder.events.exists():
         return ["events.sqlite3 is missing"]
     if state.sealed and not state.problems:
         return []  # No byte changed since it was last written.
     try:
-        log = EventLog(home.events, write=False, sealed=state.sealed)
+        log = EventLog(store_folder.events, write=False, sealed=state.sealed)
     except _NO_DAMAGE:
         raise
     except StoreError as e:
@@ -167,10 +169,10 @@ def _log_problems(home: StoreFolder, state: seal.SealState) -> list[str]:
         log.close()
 
 
-def _last_seq(home: StoreFolder, state: seal.SealState) -> int:
+def _last_seq(store_folder: StoreFolder, state: seal.SealState) -> int:
     """Return the last event's number; a log that cannot be read is reported by `_log_problems`."""
     try:
-        log = EventLog(home.events, write=False, sealed=state.sealed)
+        log = EventLog(store_folder.events, write=False, sealed=state.sealed)
     except _NO_DAMAGE:
         raise
     except StoreError:
@@ -183,11 +185,13 @@ def _last_seq(home: StoreFolder, state: seal.SealState) -> int:
         log.close()
 
 
-def _catalogue_problems(home: StoreFolder, state: seal.SealState, last_seq: int) -> list[str]:
-    if not home.catalogue.exists():
+def _catalogue_problems(
+    store_folder: StoreFolder, state: seal.SealState, last_seq: int
+) -> list[str]:
+    if not store_folder.catalogue.exists():
         return ["catalogue.sqlite3 is missing"]
     try:
-        catalogue = Catalogue(home.catalogue, write=False, sealed=state.sealed)
+        catalogue = Catalogue(store_folder.catalogue, write=False, sealed=state.sealed)
     except NoCollection:
         return []  # Created but never written: a crash right at the beginning.
     except _NO_DAMAGE:
@@ -198,7 +202,7 @@ def _catalogue_problems(home: StoreFolder, state: seal.SealState, last_seq: int)
         messages = catalogue.problems()
         if not messages and int(catalogue.meta("current") or 0) not in [
             0,
-            *home.versions.numbers(),
+            *store_folder.versions.numbers(),
         ]:
             messages.append("the version it names as current is missing")
         applied = catalogue.applied() if not messages else 0
@@ -211,21 +215,25 @@ def _catalogue_problems(home: StoreFolder, state: seal.SealState, last_seq: int)
         catalogue.close()
 
 
-def _version_files(home: StoreFolder) -> tuple[dict[str, FileEntry], set[str], list[StoreProblem]]:
+def _version_files(
+    store_folder: StoreFolder,
+) -> tuple[dict[str, FileEntry], set[str], list[StoreProblem]]:
     """Return the files and models that versions list, and problems of versions and models."""
     entries: dict[str, FileEntry] = {}
     models: set[str] = set()
     problems = []
-    for number in home.versions.numbers():
+    for number in store_folder.versions.numbers():
         try:
-            version = home.versions.read(number)
+            version = store_folder.versions.read(number)
         except StoreError as e:
             problems.append(StoreProblem(f"versions/{number:08d}.json", str(e)))
             continue
         entries.update((f.name, f) for f in version.files())
         models |= version.models()
     for model in sorted(models):
-        problems += [StoreProblem(f"models/{model}", p) for p in model_problems(home.models, model)]
+        problems += [
+            StoreProblem(f"models/{model}", p) for p in model_problems(store_folder.models, model)
+        ]
     return entries, models, problems
 
 
@@ -243,17 +251,17 @@ def file_problem(folder: Path, entry: FileEntry) -> StoreProblem | None:
     return None
 
 
-def _strays(home: StoreFolder, listed: set[str], models: set[str]) -> Iterator[str]:
+def _strays(store_folder: StoreFolder, listed: set[str], models: set[str]) -> Iterator[str]:
     """Yield files that nothing lists: left over from a crash, or somebody else's."""
-    for name in sorted(os.listdir(home.shards)) if home.shards.is_dir() else []:
+    for name in sorted(os.listdir(store_folder.shards)) if store_folder.shards.is_dir() else []:
         if name not in listed:
             yield f"shards/{name}"
-    for name in sorted(os.listdir(home.models)) if home.models.is_dir() else []:
+    for name in sorted(os.listdir(store_folder.models)) if store_folder.models.is_dir() else []:
         if name not in models:
             yield f"models/{name}"
-    yield from (f"ivf/{name}" for name in faiss_files.strays(home.ivf))
+    yield from (f"ivf/{name}" for name in faiss_files.strays(store_folder.ivf))
     expected = {*seal.DATABASES, *_NOT_DATA, "shards", "models", "versions", "ivf"}
-    for name in sorted(os.listdir(home.folder)):
+    for name in sorted(os.listdir(store_folder.path)):
         base = name.removesuffix("-wal").removesuffix("-shm")
         if base not in expected and ".schema-" not in name and ".damaged-" not in name:
             yield name
