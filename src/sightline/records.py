@@ -177,25 +177,30 @@ class QuerySet:
 
     Words are columns of the vocabulary, pictures are rows of the feature matrix. Query i has the
     words `term[start[i] : start[i + 1]]`, ascending, with their weights, and the relevant pictures
-    `fit[fit_start[i] : fit_start[i + 1]]`, ascending. All other pictures are irrelevant.
+    `relevant[relevant_start[i] : relevant_start[i + 1]]`, ascending. All others are irrelevant.
     """
 
     start: NDArray[np.int64]
     term: NDArray[np.int64]
     weight: NDArray[np.float32]
-    fit_start: NDArray[np.int64]
-    fit: NDArray[np.int64]
+    relevant_start: NDArray[np.int64]
+    relevant: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """How many pictures are relevant, by query."""
+        return np.diff(self.relevant_start)
 
     def terms_of(self, query: int) -> NDArray[np.int64]:
         """Return the words of one query."""
         return self.term[self.start[query] : self.start[query + 1]]
 
-    def fitting(self, query: int) -> NDArray[np.int64]:
+    def relevant_to(self, query: int) -> NDArray[np.int64]:
         """Return the pictures relevant to one query."""
-        return self.fit[self.fit_start[query] : self.fit_start[query + 1]]
+        return self.relevant[self.relevant_start[query] : self.relevant_start[query + 1]]
 
 
 @dataclass(frozen=True, slots=True)

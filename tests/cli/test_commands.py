@@ -111,7 +111,7 @@ def test_unknown_words_and_empty_answers_are_explained(indexed: Shell) -> None:
     assert "No picture fits." in indexed("search", "+tree +dog").err
 
 
-def test_filters_and_unwanted_words(indexed: Shell) -> None:
+def test_filters_and_excluded_words(indexed: Shell) -> None:
     assert indexed("search", "tree", "--not", "snow", "--not", "people", "-f").out.endswith(
         "001.jpg\n"
     )

@@ -202,7 +202,7 @@ def test_wrong_use_is_refused_in_a_line(shell: Shell, monkeypatch: pytest.Monkey
 
 def test_an_empty_ranking_ends_the_dialogue(shell: Shell) -> None:
     ran = shell("judge", "--query", "unheard")
-    assert ran.code == 0 and ran.out == "" and "No picture carries 'unheard'" in ran.err
+    assert ran.code == 0 and ran.out == "" and "No picture has the word 'unheard'" in ran.err
     assert shell("sessions", "--json").out.strip() == "[]"
 
 

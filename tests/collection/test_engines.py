@@ -82,7 +82,7 @@ class Asking:
     def take(self, ask: Callable[[], Answer]) -> Answer:
         before = self.asked()
         got = ask()
-        # Those that carry a word come first, by what they carry; no engine is needed for them.
+        # Those that have a word come first, by what they have; no engine is needed for them.
         by_engine = self.engine is not None and not all(h.tagged for h in got.hits)
         assert got.served == "" and (self.asked() > before or not by_engine)
         self.found.append([(h.picture, Score(h.score), h.learned) for h in got.hits])

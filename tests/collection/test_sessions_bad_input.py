@@ -186,7 +186,7 @@ def test_an_empty_ranking_says_so_and_can_still_learn(c: Collection) -> None:
     session = c.judge("unheard")
     first = session.next(10)
     assert len(first) == 0 and first.unknown[0].word == "unheard"
-    assert any("No picture carries 'unheard'" in s for s in first.remarks)
+    assert any("No picture has the word 'unheard'" in s for s in first.remarks)
     assert any("No picture fits" in s for s in first.remarks)
     session.mark(positive=[1, 7, 13], negative=[2, 3, 4])
     assert {(h.picture - 1) % 6 for h in session.next(10)} == {0}

@@ -58,7 +58,7 @@ def test_words_count_where_looks_do_not_fit_them(coloured: Collection, tmp_path:
     assert {"yellow", "blue"} == set(colours)
 
 
-def test_words_required_and_unwanted_hold(coloured: Collection, tmp_path: Path) -> None:
+def test_words_required_and_excluded_hold(coloured: Collection, tmp_path: Path) -> None:
     blue = drawn(tmp_path, "blue")
     without = coloured.sessions.refine("cold -blue", pictures=blue, k=60, compute=InlineCompute())
     assert "blue" not in {colour_of(h.picture) for h in without} and len(without) == 50

@@ -29,7 +29,7 @@ ODD = st.text(min_size=1, max_size=20).map(writable).filter(bool) | st.sampled_f
 def picture(
     words: list[str], path: bytes = b"a.jpg", caption: str = "", number: int = 7
 ) -> ExportedPicture:
-    given = tuple(ExportedWord(w, "carried", ("txt",)) for w in words)
+    given = tuple(ExportedWord(w, "tagged", ("txt",)) for w in words)
     return ExportedPicture(number, path, 40, 20, "JPEG", given, caption)
 
 

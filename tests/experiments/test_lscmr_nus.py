@@ -152,8 +152,8 @@ def test_sparse_queries_are_the_same_targets_as_dense_ones(listed: bool) -> None
     candidates = np.sort(rng.random((6, 9)).argsort(axis=1)[:, :5], axis=1) if listed else None
     relevance = rng.random((6, 5 if listed else 9)) < 0.5
     a, b = (query_targets(q, 9, candidates, relevance) for q in (dense, csr_array(dense)))
-    assert np.array_equal(a.queries.fit, b.queries.fit)
-    assert np.array_equal(a.n_negative, b.n_negative) and np.array_equal(a.other, b.other)
+    assert np.array_equal(a.queries.relevant, b.queries.relevant)
+    assert np.array_equal(a.n_negative, b.n_negative) and np.array_equal(a.negative, b.negative)
     for i in range(len(a.queries)):
         row = np.zeros(8, np.float32)
         at = slice(b.queries.start[i], b.queries.start[i + 1])
@@ -166,9 +166,9 @@ def test_documents_that_are_all_listed_need_no_list() -> None:
     queries, relevance = rng.random((6, 4)), rng.random((6, 9)) < 0.5
     every = np.broadcast_to(np.arange(9), relevance.shape)
     told, untold = (query_targets(queries, 9, given, relevance) for given in (every, None))
-    for name in ("start", "term", "weight", "fit_start", "fit"):
+    for name in ("start", "term", "weight", "relevant_start", "relevant"):
         assert np.array_equal(getattr(told.queries, name), getattr(untold.queries, name))
-    assert np.array_equal(told.n_negative, untold.n_negative) and not len(untold.other)
+    assert np.array_equal(told.n_negative, untold.n_negative) and not len(untold.negative)
 
 
 def test_every_method_is_chosen_by_validation_and_measured_once(found: LscmrResults) -> None:

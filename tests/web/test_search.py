@@ -86,8 +86,8 @@ def test_cursors_that_nobody_gave_are_refused(served: Served, cursor: str) -> No
 def test_the_cut_off_can_be_left_out(served: Served) -> None:
     with_cut = served.post("/v1/search", {"query": "red", "limit": 200}).json
     without = served.post("/v1/search", {"query": "red", "limit": 200, "cut": False}).json
-    carried = served.post("/v1/search", {"query": "red", "limit": 200, "learnt": False}).json
-    assert len(ids(carried)) < len(ids(with_cut)) < len(ids(without))
+    tagged = served.post("/v1/search", {"query": "red", "limit": 200, "learnt": False}).json
+    assert len(ids(tagged)) < len(ids(with_cut)) < len(ids(without))
 
 
 def test_folders_go_by_an_id(served: Served, taught: Collection) -> None:
@@ -272,7 +272,7 @@ def test_words_are_suggested(own: Served) -> None:
     assert own.client.words("red") == (("red", 3),)
 
 
-def test_only_pictures_that_carry_some_word(served_copy: Served, taught: Collection) -> None:
+def test_only_pictures_that_have_some_word(served_copy: Served, taught: Collection) -> None:
     body = {"query": "red", "limit": 200, "cut": False, "tagged": True}
     found = ids(served_copy.post("/v1/search", body).json)
     assert found == [

@@ -225,8 +225,8 @@ def show_similar(r: SimilarReport) -> None:
     from sightline.measures.significance import p_text
 
     click.echo(f"Supervision: {r.source}. {len(r.descriptors)} features: ", nl=False)
-    laid_out = zip(r.descriptors, r.frames, strict=True)
-    click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in laid_out))
+    scaled = zip(r.descriptors, r.scalings, strict=True)
+    click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in scaled))
     if r.constant:
         click.echo(f"Equal for all pictures, so without weight: {', '.join(r.constant)}")
     for name, n in r.too_rare:

@@ -71,7 +71,7 @@ class Collection:
     Attributes
     ----------
     pictures, words : Pictures, Words
-        Facts about single pictures, and the words that pictures carry.
+        Facts about single pictures, and the words that pictures have.
     sessions, tagging, clicks : Sessions, Tagging, Clicks
         Relevance feedback, review of suggested tags, and clicks that other programs record.
     models : Models
@@ -324,7 +324,7 @@ class Collection:
         offset: int | None = None,
         count: bool = False,
     ) -> Results:
-        """Find pictures by the words they carry and by the predictions of the word model.
+        """Find pictures by the words they have and by the predictions of the word model.
 
         Parameters
         ----------
@@ -408,7 +408,7 @@ class Collection:
     ) -> Results:
         """Find pictures for a long text, such as an article, in the shared space.
 
-        Unlike in `search`, the text has no grammar, and no picture needs to carry its words. A
+        Unlike in `search`, the text has no grammar, and no picture needs to have its words. A
         score is the probability that the picture's own words share one with the text. Words that
         were not learned do not count; `Results.not_learned` names them.
         """
@@ -511,7 +511,7 @@ class Collection:
         filters: Filters = NO_FILTERS,
         progress: Progress | None = None,
     ) -> Suggestions:
-        """Suggest words for pictures, each with its region, and doubt words they carry.
+        """Suggest words for pictures, each with its region, and doubt words they have.
 
         Parameters
         ----------
@@ -523,7 +523,7 @@ class Collection:
         k : int, optional
             Suggestions to return, the surest first; by default all.
         removals : bool
-            Also doubt words that pictures carry.
+            Also doubt words that pictures have.
         """
         from sightline.collection.tagging.suggest import suggest
 
@@ -558,7 +558,7 @@ class Collection:
         target : str or path, optional
             A file, or a folder for it; for `xmp` a folder. Never inside the collection.
         only : sequence of str
-            Kinds of words: `accepted` by people, `carried`, `proposed` by a model; all by default.
+            Kinds of words: `accepted` by people, `tagged`, `proposed` by a model; all by default.
         min_confidence : float
             Proposed words below it are left out.
         boxes : bool

@@ -35,7 +35,7 @@ _THUMBNAIL_PIXELS = 160
 
 @dataclass(frozen=True, slots=True)
 class UnknownWord:
-    """A word no picture carries, and words near it that some do."""
+    """A word no picture has, and words near it that some do."""
 
     word: str
     near: tuple[str, ...]
@@ -54,7 +54,7 @@ class ResultPart:
     total : int or None
         How many pictures the whole list has; None unless they were counted.
     within : int or None
-        How many of them carry every word or lie above the cut-off: the first ones, with and without
+        How many of them have every word or lie above the cut-off: the first ones, with and without
         a cut; None unless counted, and where nothing is predicted.
     """
 
@@ -72,10 +72,10 @@ class Results:
     ----------
     not_learned : tuple of NotLearned
         Words that the model has not learned, so that nothing is predicted by them; pictures that
-        carry them match as ever. Empty where no model was asked.
+        have them match as ever. Empty where no model was asked.
     predicted : bool or None
         Whether there is a predicted part; false if the model has learned none of the words that
-        pictures carry, None where no model was asked.
+        pictures have, None where no model was asked.
     constraints : tuple of Constraint
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
     served : str

@@ -107,7 +107,7 @@ def number_of_results(default: int) -> Any:
 # What fields were called in earlier releases.
 _EARLIER_NAMES = {
     "like": "positive", "unlike": "negative", "relevant": "positive", "other": "negative",
-    "limit": "k", "learnt": "predicted",
+    "limit": "k", "learnt": "predicted", "carry": "apply",
 }  # fmt: skip
 _LISTS = frozenset(("positive", "negative"))
 
@@ -171,8 +171,8 @@ class Chosen(Body):
 class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
-    `match` is "exact" if the picture carries every word, "predicted" if a model found it, "partial"
-    if it carries some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
+    if it has some of the words, "similar" if it was compared with pictures. `name` (`path`),
     `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
     releases.
     """

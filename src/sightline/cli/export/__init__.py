@@ -13,7 +13,18 @@ from sightline.cli.filters import filter_options, filters_of
 from sightline.errors import UsageError
 from sightline.registry import EXPORT_FORMATS
 
-_KINDS = click.Choice(["accepted", "carried", "proposed"])
+
+class KindChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 is not generic
+    """A choice of kinds of words that also takes their names of earlier releases."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the kind that is named."""
+        from sightline.exchange.exported import EARLIER_KINDS
+
+        return str(super().convert(EARLIER_KINDS.get(value, value), param, ctx))
+
+
+_KINDS = KindChoice(["accepted", "tagged", "proposed"])
 
 
 class FormatArgument(click.Argument):

@@ -44,7 +44,7 @@ def lines(h: LocalizedHit) -> list[str]:
     for w in h.words:
         b = w.box
         box = f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
-        texts.append(f"{w.word}: {w.likely:.0%} likely{', tagged' * w.carried}, in {box}")
+        texts.append(f"{w.word}: {w.likely:.0%} likely{', tagged' * w.tagged}, in {box}")
     return texts
 
 

@@ -15,7 +15,7 @@ from sightline.collection.export.select import ExportSelection, gather
 from sightline.collection.export.sidecars import Beside, Mirror, Sidecar
 from sightline.contracts import Json, Progress
 from sightline.errors import DataError
-from sightline.exchange.exported import ExportedPicture
+from sightline.exchange.exported import KINDS, ExportedPicture
 from sightline.records import ProposedWord
 from sightline.registry import EXPORT_FORMATS
 from sightline.settings import Settings
@@ -180,7 +180,7 @@ class ExportRun:
 
     def _report(self) -> ExportReport:
         c = self._counts
-        kinds = tuple((k, c[k]) for k in ("accepted", "carried", "proposed") if c[k])
+        kinds = tuple((k, c[k]) for k in KINDS if c[k])
         return ExportReport(
             self.order.form, self.order.place, c["pictures"], sum(n for _, n in kinds), kinds,
             c["captions"], c["regions"], dry_run=self.order.dry_run,

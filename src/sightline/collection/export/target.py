@@ -9,7 +9,7 @@ from pathlib import Path
 from sightline.collection.discovery import inside
 from sightline.collection.export.select import ExportSelection
 from sightline.errors import ParameterError, UsageError
-from sightline.exchange.exported import KINDS
+from sightline.exchange.exported import EARLIER_KINDS, KINDS
 from sightline.records import shown
 from sightline.registry import EXPORT_FORMATS
 
@@ -63,6 +63,7 @@ def check_selection(only: Sequence[str], min_confidence: float, untagged: bool) 
     """Return which words to export; raise for kinds that do not exist."""
     if not 0 <= min_confidence <= 1:
         raise ParameterError.of("min_confidence", "export", "from 0 to 1", min_confidence)
+    only = [EARLIER_KINDS.get(k, k) for k in only]
     if unknown := [k for k in only if k not in KINDS]:
         raise ParameterError.of("only", "export", f"among {', '.join(KINDS)}", unknown[0])
     kinds = frozenset(k for k in KINDS if not only or k in only)

@@ -1,13 +1,13 @@
-"""Search by the words that pictures carry, and by what a model predicts from them.
+"""Search by the words that pictures have, and by what a model predicts from them.
 
-Exact matches, pictures that carry every word of the query, come first. Predicted ones follow: the
+Exact matches, pictures that have every word of the query, come first. Predicted ones follow: the
 model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and those
-below the cut-off, chosen on validation pictures, are left out. Partial matches, pictures that carry
+below the cut-off, chosen on validation pictures, are left out. Partial matches, pictures that have
 some of the words, come last; without a model, or if it has learned none of the words, they are all
 that follows. Without the cut-off, predictions below it follow those above in one order, whatever
-words they carry; the first `within` pictures are those above it.
+words they have; the first `within` pictures are those above it.
 
-Pictures that carry words are ordered by the cosine of query and words, weighted by idf. Exact
+Pictures that have words are ordered by the cosine of query and words, weighted by idf. Exact
 matches get 1 added to it, so that scores decrease from the first hit to the last.
 """
 
@@ -64,13 +64,13 @@ class SearchOptions:
 class Ranked:
     """Every picture that a query ranks, ids ascending, with its score as in `Results`.
 
-    `carried` are those that carry every word; `allowed` are the only ones that may appear, None for
+    `exact` are those that have every word; `allowed` are the only ones that may appear, None for
     all; `not_learned` and `predicted` are as of `Results`.
     """
 
     ids: Ints
     scores: NDArray[np.float64]
-    carried: Ints
+    exact: Ints
     allowed: Ints | None
     unknown: tuple[UnknownWord, ...]
     not_learned: tuple[NotLearned, ...] = ()
@@ -95,7 +95,7 @@ def rank(reader: Reader, text: str, ids: Sequence[int]) -> tuple[list[tuple[int,
 def parse_words(text: str) -> Query:
     """Parse a query in the search-box grammar; it must contain a word."""
     query = parse(text)
-    if not query.wanted:
+    if not query.terms:
         raise QueryError(f"The query {text!r} names no word to look for. Add one, such as: tree")
     return query
 
@@ -103,8 +103,8 @@ def parse_words(text: str) -> Query:
 def pictures_of(text: str) -> tuple[PictureTerm, ...]:
     """Return the pictures that a query names; it must not contain words then."""
     query = parse(text)
-    if query.pictures and (query.wanted or query.unwanted):
-        word = query.wanted[0] if query.wanted else f"-{query.unwanted[0]}"
+    if query.pictures and (query.terms or query.excluded):
+        word = query.terms[0] if query.terms else f"-{query.excluded[0]}"
         raise QueryError(
             f"{query.pictures[0]} is a picture and {word} is a word; they cannot be mixed in a "
             "query. Search by words, or by pictures: sightline similar PICTURE"
@@ -193,13 +193,13 @@ class _Search:
         if self.options.among is not None:
             parts.append(np.unique(np.array(self.options.among, np.int64)))
         for c in self.asked.constraints:
-            carriers = self.snapshot.carrying([c.term], every=True)
+            tagged = self.snapshot.tagged_with([c.term], every=True)
             if not c.required:
-                parts.append(_without(self.snapshot.ids(), carriers))
+                parts.append(_without(self.snapshot.ids(), tagged))
             elif c.predicted:
-                parts.append(np.union1d(carriers, self.untagged))
+                parts.append(np.union1d(tagged, self.untagged))
             else:
-                parts.append(carriers)
+                parts.append(tagged)
         if not parts:
             return None
         out = parts[0]
@@ -227,13 +227,13 @@ class _Search:
         parts = [np.asarray(t.scores, np.float64) + (match == "exact") for t, match in tops]
         scores = np.concatenate([*parts, np.zeros(0)])
         order = np.argsort(ids)
-        carried = tops[0][0].ids if tops else np.zeros(0, np.int64)
+        exact = tops[0][0].ids if tops else np.zeros(0, np.int64)
         said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
-        return Ranked(ids[order], scores[order], np.sort(carried), allowed, *said)
+        return Ranked(ids[order], scores[order], np.sort(exact), allowed, *said)
 
     def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
         """Return the best pictures in three groups, in the order of the results."""
-        full = self._carrying_all(allowed)
+        full = self._with_all_words(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
         rest = _NOTHING
@@ -247,7 +247,7 @@ class _Search:
 
     def _with_some(self, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return partial matches; their scores are below those of predicted ones, if any."""
-        some = self.snapshot.carrying(self.terms.tolist(), every=False)
+        some = self.snapshot.tagged_with(self.terms.tolist(), every=False)
         others = _without(some if allowed is None else _both(some, allowed), without)
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
@@ -309,17 +309,17 @@ class _Search:
     def _least(self, model: WordModel, query: WordQuery) -> float:
         """Return the lowest score to show.
 
-        It may depend on the best picture that carries none of the predicting words, whatever the
+        It may depend on the best picture that has none of the predicting words, whatever the
         filters.
         """
-        carrying = self.snapshot.carrying(query.terms.tolist(), every=False)
-        best = self.snapshot.top(query, 1, None, model.more, carrying).scores
+        tagged_with = self.snapshot.tagged_with(query.terms.tolist(), every=False)
+        best = self.snapshot.top(query, 1, None, model.more, tagged_with).scores
         return model.least(query, float(best[0])) if len(best) else -np.inf
 
-    def _carrying_all(self, allowed: Ints | None) -> Ints:
+    def _with_all_words(self, allowed: Ints | None) -> Ints:
         if self.asked.unknown:
             return np.zeros(0, np.int64)
-        full = self.snapshot.carrying(self.terms.tolist(), every=True)
+        full = self.snapshot.tagged_with(self.terms.tolist(), every=True)
         return full if allowed is None else _both(full, allowed)
 
     def _top(self, k: int, where: Ints | None) -> Top:
@@ -342,8 +342,8 @@ class _Search:
         return hits, missing
 
     def _spellings(self) -> list[str]:
-        carried = set(self.snapshot.vocabulary()[0].tolist())
-        return [term for i, term in self.reader.catalogue.terms() if i in carried]
+        exact = set(self.snapshot.vocabulary()[0].tolist())
+        return [term for i, term in self.reader.catalogue.terms() if i in exact]
 
 
 # All id arrays are distinct already; making them so again would dominate the time.

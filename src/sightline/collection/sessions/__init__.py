@@ -139,7 +139,7 @@ class Sessions:
         if query and (terms := pictures_of(query)):
             if pictures:
                 raise UsageError(f"The query {query!r} names pictures. Name them all as pictures.")
-            if any(t.unwanted for t in terms):
+            if any(t.negative for t in terms):
                 raise UsageError("Begin with positive pictures alone, then judge others.")
             query, pictures = "", [t.path for t in terms]
         return self._open(

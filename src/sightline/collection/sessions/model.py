@@ -10,7 +10,7 @@ may appear (`feedback.scale`), so that neither dominates.
 Both rankings of a blend are standardised over unjudged pictures that may appear and have the
 feature: word scores over all of them, the learned scores over a random sample of 1,000. Judged
 pictures are ranked first or last whatever their score, and their scores are clipped to the range of
-the others. The background is not used for standardising: it leaves out pictures that carry the
+the others. The background is not used for standardising: it leaves out pictures that have the
 words or rank best, so the spread of its scores may be close to 0.
 """
 
@@ -121,7 +121,7 @@ def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | No
     if words is not None and len(words.ids):
         # Likewise, for a query picture, the learner leaves out the most similar fifth.
         best = np.argsort(-words.scores, kind="stable")[: max(1, int(_BESIDE * len(words.ids)))]
-        out = np.concatenate([out, words.carried, words.ids[best]])
+        out = np.concatenate([out, words.exact, words.ids[best]])
     return _some(np.setdiff1d(space.ids, out))
 
 
@@ -238,7 +238,7 @@ def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     insisted = [p is None or p in context.ids or p in record.insisted for p in pictures]
     untrained = _untrained_scores(context, training_ids)
     if untrained is not None and len(context.query_rows):
-        # A query picture gets the best score, even if it carries no word of the query.
+        # A query picture gets the best score, even if it has no word of the query.
         untrained[: len(context.query_rows)] = context.words_best
     blend.partial_fit(X, np.where(fits, 1, -1), untrained, insisted)
     weights, factor = blend.parts_
@@ -339,7 +339,7 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
     if words is not None:
         for u in words.unknown:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
-            remarks.append(f"No picture carries {u.word!r}.{near}")
+            remarks.append(f"No picture has the word {u.word!r}.{near}")
     query_rows, ids = _query_rows(start, space)
     if words is not None and space is not None and len(query_rows):
         words = with_similarity(words, space, query_rows)

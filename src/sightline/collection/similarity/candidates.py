@@ -89,8 +89,8 @@ class SimilarResults(Results):
 
 def by_sign(terms: Sequence[PictureTerm]) -> tuple[list[Weighted], list[Weighted]]:
     """Return the positive and the negative pictures of a query, with their weights."""
-    positive: list[Weighted] = [(t.path, t.weight) for t in terms if not t.unwanted]
-    negative: list[Weighted] = [(t.path, t.weight) for t in terms if t.unwanted]
+    positive: list[Weighted] = [(t.path, t.weight) for t in terms if not t.negative]
+    negative: list[Weighted] = [(t.path, t.weight) for t in terms if t.negative]
     return positive, negative
 
 
@@ -196,7 +196,7 @@ def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids:
 def combined(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Ints) -> Doubles:
     """Return the weighted sum of phi over the query pictures, (pictures, components)."""
     rows = stored(snapshot, ids, model.descriptors, model.lengths)
-    phi: Floats = model.compare(model.framed(query.rows), model.framed(rows))
+    phi: Floats = model.compare(model.scaled(query.rows), model.scaled(rows))
     return np.asarray(np.einsum("q,qpc->pc", query.weights, phi))
 
 
