@@ -292,3 +292,14 @@ class Hit:
     def tagged(self) -> bool:
         """Whether the picture is tagged with every word of the query."""
         return self.match == "exact"
+
+    def to_dict(self, root: bytes = b"") -> dict[str, str | int | float | bool]:
+        """Return the hit as JSON; `path` lies below `root`.
+
+        `picture`, `tagged` and `learnt` are names of earlier releases.
+        """
+        return {
+            "id": self.picture, "path": os.fsdecode(os.path.join(root, self.path)),
+            "score": self.score, "match": self.match, "picture": self.picture,
+            "tagged": self.tagged, "learnt": self.learned,
+        }  # fmt: skip

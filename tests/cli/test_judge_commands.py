@@ -141,7 +141,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
     assert [h["slip"] for h in first["hits"]] == [True, False, False, False]
     assert ran.err.count("undid the judgement of") == 1
     assert unfit not in {h["picture"] for h in second["hits"] if h["slip"]}
-    assert c.sessions.get(session.id).relevant == 13
+    assert c.sessions.get(session.id).positive == 13
 
 
 def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_the_last_answer_can_be_taken_back_and_all_of_them(own: Collection) -> N
     assert key(yes) not in {key(s) for s in again.suggestions}
     again.close()
     (session,) = own.sessions.all()
-    assert (session.id, session.relevant, session.other) == (review.id, 1, 0)
+    assert (session.id, session.positive, session.negative) == (review.id, 1, 0)
     assert own.sessions.revert(review.id)
     assert not has_word(own, yes) and key(yes) in {key(s) for s in own.tag().suggestions}
 
@@ -123,7 +123,7 @@ def test_several_answers_on_one_picture_all_count(own: Collection) -> None:
         review.answer(mine[0], True)
         review.answer(mine[1], False)
     state = own.sessions.get(review.id)
-    assert (state.relevant, state.other) == (1, 1)
+    assert (state.positive, state.negative) == (1, 1)
 
 
 def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> None:

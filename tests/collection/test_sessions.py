@@ -198,7 +198,7 @@ def test_only_one_label_can_be_made_of_a_session(c: Collection, word: str) -> No
 def test_a_session_can_begin_with_several_pictures(c: Collection) -> None:
     both = c.judge(pictures=[1, "0001.jpg", 1])
     found = [h.picture for h in both.next(30)]
-    assert both.start.like == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
+    assert both.start.examples == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
     assert not {1, 2} & set(found)
     both.mark(positive=[7], negative=[3])
     assert events_of(c, "judged")[0].body["like"] == [1, 2]

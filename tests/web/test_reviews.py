@@ -41,7 +41,7 @@ def test_single_answers_are_one_session_and_one_version(cut: Served) -> None:
     for s in (second, third):
         assert _answer(cut, s, True, session)["session"] == session
     (state,) = c.sessions.all()
-    assert (state.id, state.relevant) == (session, 3)
+    assert (state.id, state.positive) == (session, 3)
     assert c.store.version() == before and not _has_word(cut, first)
     assert cut.post("/v1/tags/carry", {}).json["changed"] == len(
         {s["picture"] for s in (first, second, third)}
@@ -63,7 +63,7 @@ def test_an_answer_is_taken_back_and_asked_again(cut: Served) -> None:
     cut.post("/v1/tags/carry", {})
     assert not _has_word(cut, first)
     (state,) = c.sessions.all()
-    assert (state.relevant, state.other, state.undone) == (0, 1, 1)
+    assert (state.positive, state.negative, state.undone) == (0, 1, 1)
     asked = cut.post("/v1/tags", {"untagged": True, "limit": 1000}).json["suggestions"]
     pairs = {(s["picture"], s["word"]) for s in asked}
     assert (first["picture"], first["word"]) in pairs

@@ -63,14 +63,6 @@ def print_hit(c: Collection, h: Hit, *, filepath_only: bool = False, null: bool 
     click.echo(f"{h.score:.4f}\t{shown(full_path(c, h.path))}\t{h.match}")
 
 
-def hit_json(c: Collection, h: Hit) -> dict[str, object]:
-    """Return a hit for JSON; `picture`, `tagged` and `learnt` are names of earlier releases."""
-    return {
-        "id": h.picture, "path": os.fsdecode(full_path(c, h.path)), "score": h.score,
-        "match": h.match, "picture": h.picture, "tagged": h.tagged, "learnt": h.learned,
-    }  # fmt: skip
-
-
 def draw_sheet(c: Collection, results: Results, target: Path) -> None:
     """Draw hits with their scores; never inside the collection."""
     from sightline.pictures.thumbnails import contact_sheet
@@ -98,11 +90,6 @@ def say_not_learned(results: Results) -> None:
 
     for line in not_learned_lines(results.not_learned, results.predicted):
         click.echo(line, err=True)
-
-
-def not_learned_json(results: Results) -> list[dict[str, object]]:
-    """Return the words that the model has not learned, for JSON."""
-    return [{"word": w.word, "pictures": w.pictures} for w in results.not_learned]
 
 
 def say_constraints(results: Results) -> None:

@@ -26,8 +26,6 @@ from sightline.cli.filters import (
     filter_options,
     filters_of,
     full_path,
-    hit_json,
-    not_learned_json,
     print_hit,
     say_constraints,
     say_missing,
@@ -280,16 +278,8 @@ def _as_json(
     query: str, c: Collection, results: Results, more: Sequence[dict[str, object]] = ()
 ) -> dict[str, object]:
     extras = more or [{}] * len(results)
-    return {
-        "query": query,
-        "version": results.version,
-        "hits": [{**hit_json(c, h), **own} for h, own in zip(results.hits, extras, strict=True)],
-        "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
-        "not_learned": not_learned_json(results),
-        "predicted": results.predicted,
-        "constraints": [c.to_dict() for c in results.constraints],
-        "served": results.served,
-    }
+    hits = [{**h.to_dict(c.root), **own} for h, own in zip(results.hits, extras, strict=True)]
+    return {"query": query, **results.to_dict(c.root), "hits": hits}
 
 
 def _why_file(c: Collection, named: str | None) -> Path | None:

@@ -57,20 +57,8 @@ def verify(
     beside = c.engines.problems()
     sound = v.sound and not beside
     if as_json:
-        print_json(
-            {
-                "sound": sound, "sealed": v.sealed, "files": v.files, "bytes": v.n_bytes,
-                "problems": [
-                    {"file": p.file, "what": p.what, "derived": p.derived} for p in v.problems
-                ],
-                "leftovers": list(v.strays),
-                "permissions": {
-                    "exposed": [{"file": e.file, "mode": f"{e.mode:04o}"} for e in v.exposed],
-                    "restricted": v.restricted,
-                },
-                "engine": {"name": c.settings.engine, "problems": beside},
-            }
-        )  # fmt: skip
+        in_engine = {"name": c.settings.engine, "problems": beside}
+        print_json({**v.to_dict(), "sound": sound, "engine": in_engine})
         return 0 if sound and not (fix_permissions and v.exposed) else 1
     for p in v.problems:
         click.echo(f"{p.file}: {p.what}")

@@ -9,12 +9,13 @@ words are named in the answer, with how many pictures have them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sightline._typing import Ints
+from sightline.contracts import Json
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import Query
@@ -38,6 +39,10 @@ class NotLearned:
     def __str__(self) -> str:
         many = f"{self.pictures:,}" if self.pictures else "no"
         return f"{self.word} (on {many} picture{'s' * (self.pictures > 1)})"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the word as JSON."""
+        return {"word": self.word, "pictures": self.pictures}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +75,12 @@ class Constraint:
         """The id of the word."""
         return term_id(self.word)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values."""
-        return asdict(self)
+    def to_dict(self) -> dict[str, Json]:
+        """Return the constraint as JSON."""
+        return {
+            "word": self.word, "required": self.required, "tagged": self.tagged,
+            "predicted": self.predicted,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         many = f"{self.tagged:,} picture{'s' * (self.tagged != 1)}"

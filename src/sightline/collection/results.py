@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.query import Constraint, NotLearned
+from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
 
@@ -100,6 +101,15 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the answer as JSON; paths of hits lie below `root`."""
+        return {
+            "version": self.version, "hits": [dict[str, Json](h.to_dict(root)) for h in self.hits],
+            "unknown": [{"word": u.word, "near": list[Json](u.near)} for u in self.unknown],
+            "not_learned": [w.to_dict() for w in self.not_learned], "predicted": self.predicted,
+            "constraints": [c.to_dict() for c in self.constraints], "served": self.served,
+        }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return a plain row for each hit: id, path, file, score and match."""

@@ -242,11 +242,9 @@ class HitsResponse(BaseModel):
 
 def hit(h: Found) -> HitResponse:
     """Return the response of a hit."""
-    at = f"/v1/pictures/{h.picture}"
-    return HitResponse(
-        id=h.picture, path=shown(h.path), score=h.score, match=h.match, name=shown(h.path),
-        tagged=h.tagged, learnt=h.learned, thumbnail=f"{at}/thumbnail", original=f"{at}/original",
-    )  # fmt: skip
+    at, path = f"/v1/pictures/{h.picture}", shown(h.path)
+    links = {"thumbnail": f"{at}/thumbnail", "original": f"{at}/original"}
+    return HitResponse.model_validate({**h.to_dict(), "path": path, "name": path, **links})
 
 
 def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearnedResponse, ...]:
@@ -271,7 +269,9 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
         not_learned=not_learned(results.not_learned), predicted=results.predicted,
-        constraints=tuple(ConstraintResponse(**c.to_dict()) for c in results.constraints),
+        constraints=tuple(
+            ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
+        ),
         missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
     from sightline.collection.sessions.log import SessionRecord, SessionStart
     from sightline.collection.sessions.session import Session, SessionRanking
-    from sightline.contracts import Compute
+    from sightline.contracts import Compute, Json
 
 
 _SHOWN_QUERIES = 3
@@ -42,9 +42,9 @@ class SessionState:
     query : str
         The words it began with. An imported click log has several queries; the first three are
         given.
-    like : tuple of int or str
+    examples : tuple of int or str
         The pictures it began with: ids, or paths of pictures outside the collection.
-    relevant, other : int
+    positive, negative : int
         Number of pictures judged to fit, and not to fit. A review counts each pair of picture and
         word.
     rounds, undone : int
@@ -63,9 +63,9 @@ class SessionState:
 
     id: str
     query: str
-    like: tuple[int | str, ...]
-    relevant: int
-    other: int
+    examples: tuple[int | str, ...]
+    positive: int
+    negative: int
     rounds: int
     undone: int
     begun: int
@@ -74,6 +74,17 @@ class SessionState:
     state: str
     resumable: bool
     lists: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as JSON; `like`, `relevant` and `other` are names of earlier releases."""
+        examples = list[Json](self.examples)
+        return {
+            "id": self.id, "query": self.query, "examples": examples, "positive": self.positive,
+            "negative": self.negative, "rounds": self.rounds, "undone": self.undone,
+            "begun": self.begun, "last": self.last, "words": list[Json](self.words),
+            "state": self.state, "resumable": self.resumable, "lists": self.lists,
+            "like": examples, "relevant": self.positive, "other": self.negative,
+        }  # fmt: skip
 
 
 class Sessions:
@@ -251,7 +262,7 @@ def _state(r: SessionRecord) -> SessionState:
     query = r.start.query if r.start else some
     state = "reverted" if r.reverted else "saved" if r.words else "open"
     return SessionState(
-        r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,
+        r.session, query, r.start.examples if r.start else (), fit, len(judged) - fit,
         len({m.round for m in r.marks}), r.undone, r.begun // 10**9, r.last // 10**9, r.words,
         state, r.start is not None, r.lists,
     )  # fmt: skip

@@ -196,10 +196,10 @@ class SessionStart:
     ----------
     query : str
         The words as typed; empty for a session that began with pictures.
-    like : tuple of int or str
+    examples : tuple of int or str
         Ids of pictures, or paths of pictures outside the collection.
     rows : tuple of str
-        The unit vector of each picture in `like`, as text, in case the picture is removed.
+        The unit vector of each picture in `examples`, as text, in case the picture is removed.
     feature : str
         Fingerprint of the feature the session learns with; empty if there is none.
     model : str
@@ -215,7 +215,7 @@ class SessionStart:
     """
 
     query: str = ""
-    like: tuple[int | str, ...] = ()
+    examples: tuple[int | str, ...] = ()
     rows: tuple[str, ...] = ()
     feature: str = ""
     model: str = ""
@@ -227,7 +227,7 @@ class SessionStart:
     def body(self) -> dict[str, Json]:
         """Return the body of the event."""
         return {
-            "format": self.format, "query": self.query, "like": list[Json](self.like),
+            "format": self.format, "query": self.query, "like": list[Json](self.examples),
             "rows": list[Json](self.rows), "feature": self.feature, "model": self.model,
             "version": self.version, "where": _plain(self.where), "untagged": self.untagged,
         }  # fmt: skip

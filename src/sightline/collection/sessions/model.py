@@ -328,12 +328,12 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
     feature = start.feature if start.feature in common else choose(snapshot)
     remarks = _changes(start, snapshot.model, feature)
     space = FeatureSpace(snapshot, feature) if feature else None
-    if space is None and not start.like:
+    if space is None and not start.examples:
         remarks.append(
             _NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them."
         )
     words = None
-    if start.query or not start.like:
+    if start.query or not start.examples:
         words = ranked(reader, start.query, start.where, start.untagged)
     allowed = words.allowed if words else allowed_ids(reader, start.where, start.untagged)
     if words is not None:
@@ -355,19 +355,19 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
 
 def _query_rows(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:
     """Return the vectors of the pictures a session began with, and which are in the collection."""
-    if not start.like:
+    if not start.examples:
         return np.zeros((0, space.length if space else 0), np.float32), ()
     if space is None:
         raise CollectionError(_NO_DESCRIPTOR.format(Fingerprint.parse(start.feature).name))
     current_rows, logged_rows, ids = [], [], []
-    for name, text in zip(start.like, start.rows, strict=True):
+    for name, text in zip(start.examples, start.rows, strict=True):
         if isinstance(name, int) and space.has(np.array([name])).all():
             current_rows.append(space.rows([name])[0])
             ids.append(name)
         elif space.feature == start.feature:
             logged_rows.append(from_text(text))
     if not current_rows and not logged_rows:
-        first = start.like[0]
+        first = start.examples[0]
         lost = f"picture {first}" if isinstance(first, int) else shown(_path(first))
         descriptor = Fingerprint.parse(start.feature).name
         raise CollectionError(
@@ -384,7 +384,7 @@ def _path(text: str) -> bytes:
 def _changes(start: SessionStart, model: str, feature: str) -> list[str]:
     """Return remarks on the model and feature if they differ from those at the start."""
     remarks = []
-    if not start.like and start.model != model:
+    if not start.examples and start.model != model:
         then = f"model {start.model}" if start.model else "no model"
         now = f"model {model}" if model else "no model"
         remarks.append(f"The session began with {then} of words; it goes on with {now}.")
@@ -403,7 +403,7 @@ def check_judgements(start: SessionStart, relevant: Sequence[int], negative: Seq
     both = sorted(set(relevant) & set(negative))
     if both:
         raise UsageError(f"Picture {both[0]} is judged both to fit and not to. Leave out one.")
-    queried = sorted(set(start.like) & {*relevant, *negative}, key=str)
+    queried = sorted(set(start.examples) & {*relevant, *negative}, key=str)
     if queried:
         raise UsageError(
             f"Picture {queried[0]} is what the session looks for, and fits itself. Judge others."

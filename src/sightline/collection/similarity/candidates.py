@@ -26,7 +26,7 @@ from sightline.collection.similarity.descriptors import partly, stored
 from sightline.collection.similarity.model import CandidateSearch, SimilarityModel
 from sightline.collection.similarity.online import in_use
 from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, resolve_query
-from sightline.contracts import Compute
+from sightline.contracts import Compute, Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
 from sightline.settings import Settings
@@ -55,6 +55,11 @@ class Share:
     def __str__(self) -> str:
         of = ", ".join(f"{name} {value:+.3f}" for name, value in self.measures)
         return f"{self.descriptor} {self.value:+.3f} ({of})"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the contribution as JSON."""
+        measures: dict[str, Json] = dict(self.measures)
+        return {"descriptor": self.descriptor, "contribution": self.value, "measures": measures}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,21 @@ class SimilarResults(Results):
     trained: bool = False
     compared: int = 0
     shares: tuple[tuple[Share, ...], ...] = ()
+
+    def to_dict(self, root: bytes = b"", *, why: bool = False) -> dict[str, Json]:
+        """Return the answer as JSON, with the contributions of features where `why`.
+
+        `learnt` is what `trained` was called in earlier releases.
+        """
+        hits: list[dict[str, Json]] = [dict[str, Json](h.to_dict(root)) for h in self.hits]
+        if why:
+            for hit, shares in zip(hits, self.shares, strict=True):
+                hit["why"] = [s.to_dict() for s in shares]
+        return {
+            "version": self.version, "trained": self.trained, "learnt": self.trained,
+            "compared": self.compared, "left_out": [name for name, _ in self.lacking],
+            "served": self.served, "hits": list[Json](hits),
+        }  # fmt: skip
 
 
 def by_sign(terms: Sequence[PictureTerm]) -> tuple[list[Weighted], list[Weighted]]:

@@ -180,10 +180,6 @@ def _round(r: SessionRanking, k: int) -> RoundResponse:
 
 
 def _state(s: SessionState) -> State:
-    examples = [p for p in s.like if isinstance(p, int)]
-    return State(
-        id=s.id, query=s.query, examples=examples, positive=s.relevant, negative=s.other,
-        like=examples, relevant=s.relevant, other=s.other, rounds=s.rounds,
-        undone=s.undone, begun=s.begun, last=s.last, words=list(s.words),
-        state=s.state, resumable=s.resumable,
-    )  # fmt: skip
+    # A picture from outside the collection has no id.
+    examples = [p for p in s.examples if isinstance(p, int)]
+    return State.model_validate({**s.to_dict(), "examples": examples, "like": examples})
