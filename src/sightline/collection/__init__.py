@@ -244,9 +244,8 @@ class Collection:
         options = index_options(replace(self.settings, features=""))
         files = checks.read_vectors(vectors, by_order, key_column)
         checks.check_vectors(self.store_folder, self.root, options, files, by_order)
-        return preview(
-            self.store_folder, self.root, options, tables, set(checks.real_paths(forget_words))
-        )
+        forgotten = set(checks.real_paths(forget_words))
+        return preview(self.store_folder, self.root, options, tables, forgotten)
 
     def train(
         self,
@@ -388,13 +387,9 @@ class Collection:
         exact : bool
             Give exact contributions in place of occlusion where a score is a sum over blocks.
         """
-        from sightline.collection.explain import ExplainOptions, explain
-        from sightline.collection.search.words import pictures_of
+        from sightline.collection.explain import ExplainOptions, check_explained, explain
 
-        if pictures_of(query):
-            raise UsageError(
-                "Words are explained here; of pictures, `similar` gives the shares of each hit."
-            )
+        check_explained(query)
         if hits is None:
             hits = self.search(query, k, filters=filters, cut=cut, predicted=predicted).hits
         options = ExplainOptions(blocks, pictures, exact, predicted)
@@ -575,17 +570,14 @@ class Collection:
             Called with what would be written into the collection; unless it returns true, nothing
             is.
         """
-        from sightline.collection.export.run import ExportOrder, ExportRun
-        from sightline.collection.export.target import check_selection, check_target
+        from sightline.collection.export.run import ExportOrder, ExportRun, check_target
+        from sightline.collection.export.select import check_selection
 
         self.store_folder.require_indexed()
         selection = check_selection(only, min_confidence, filters.untagged)
-        place = check_target(
-            self.root, self.store_folder.path, format, target, into_collection, overwrite
-        )
-        order = ExportOrder(
-            format, place, selection, filters.where(self.root), boxes, overwrite, dry_run
-        )
+        place = check_target(self, format, target, into_collection, overwrite)
+        where = filters.where(self.root)
+        order = ExportOrder(format, place, selection, where, boxes, overwrite, dry_run)
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
         export = ExportRun(self.store_folder, self.root, self.settings, order, proposed or {})

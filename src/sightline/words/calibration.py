@@ -123,9 +123,9 @@ def _estimate_prior(
 
 def _informative_words(tagged: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
     """Return words that some pictures have and some do not, spread from rare to common."""
-    tagged = tagged.sum(axis=0)
-    words = np.flatnonzero((tagged > 0) & (tagged < len(tagged)))
-    words = words[np.argsort(tagged[words], kind="stable")]
+    counts = tagged.sum(axis=0)
+    words = np.flatnonzero((counts > 0) & (counts < len(tagged)))
+    words = words[np.argsort(counts[words], kind="stable")]
     if len(words) > limit:
         words = words[np.linspace(0, len(words) - 1, limit).astype(np.int64)]
     return words

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from sightline.collection.index.tags import of_session
 from sightline.collection.models.dataset import verdicts
+from sightline.errors import ParameterError
 from sightline.exchange.exported import (
+    EARLIER_KINDS,
     KINDS,
     ExportedPicture,
     ExportedWord,
@@ -44,6 +46,17 @@ class ExportSelection:
     kinds: frozenset[Kind] = frozenset(KINDS)
     min_confidence: float = 0.0
     untagged: bool = False
+
+
+def check_selection(only: Sequence[str], min_confidence: float, untagged: bool) -> ExportSelection:
+    """Return which words to export; raise for kinds that do not exist."""
+    if not 0 <= min_confidence <= 1:
+        raise ParameterError.of("min_confidence", "export", "from 0 to 1", min_confidence)
+    only = [EARLIER_KINDS.get(k, k) for k in only]
+    if unknown := [k for k in only if k not in KINDS]:
+        raise ParameterError.of("only", "export", f"among {', '.join(KINDS)}", unknown[0])
+    kinds = frozenset(k for k in KINDS if not only or k in only)
+    return ExportSelection(kinds, min_confidence, untagged)
 
 
 def gather(

@@ -17,7 +17,6 @@ from sightline.cli.common import (
     wait_option,
 )
 from sightline.cli.filters import filter_options, filters_of, full_path
-from sightline.cli.tag.uncut import say_uncut
 from sightline.errors import UsageError
 from sightline.records import shown
 
@@ -135,3 +134,25 @@ def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:
     b, kind = s.box, "add" if s.add else "remove"
     path = text_of(full_path(c, s.path))
     return kind, s.word, s.confidence, path, s.scene, b.left, b.top, b.width, b.height
+
+
+def say_uncut(without: int, otherwise: int) -> None:
+    """Report how many pictures lack the regions that the model needs, and what to run.
+
+    Parameters
+    ----------
+    without : int
+        Number of pictures that lack them.
+    otherwise : int
+        How many of these have regions with another fingerprint; only a new training uses them.
+    """
+    if n := without - otherwise:
+        click.echo(
+            f"{counted(n, 'picture')} not cut into regions yet. Run: sightline index", err=True
+        )
+    if otherwise:
+        click.echo(
+            f"{counted(otherwise, 'picture')} cut into regions anew since the training. "
+            "Run: sightline train regions",
+            err=True,
+        )
