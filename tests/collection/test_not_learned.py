@@ -104,7 +104,7 @@ def test_sessions_rank_by_the_words_that_were_learned(c: Collection) -> None:
     with c.judge("red") as session:
         alone = [h.name for h in session.next(500) if int(h.name[:3]) >= 90]
     assert [h.name for h in ranking if int(h.name[:3]) >= 90] == alone
-    refined = c.sessions.refine("red bathes", pictures="090_x.png", k=5)
+    refined = c.sessions.refine("red bathes", examples="090_x.png", k=5)
     assert refined.not_learned == ranking.not_learned
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -15,7 +15,7 @@ from sightline.cli.common import (
     print_json,
     wait_option,
 )
-from sightline.cli.filters import filter_options, filters_of
+from sightline.cli.filters import FilterOptions, filter_options, filters_of
 from sightline.errors import UsageError
 from sightline.records import shown
 from sightline.registry import EXPORT_FORMATS
@@ -100,12 +100,11 @@ def export(
     dry_run: bool,
     strict: bool,
     as_json: bool,
-    untagged: bool,
     wait: float | None,
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Write words of pictures: those they have, accepted suggestions, and predicted ones.
 
@@ -133,7 +132,7 @@ def export(
             dry_run=dry_run,
             confirm=None if yes else _ask,
             progress=ProgressBar(),
-            filters=filters_of(untagged=untagged, **given),
+            filters=filters_of(**given),
         )
     if as_json:
         print_json(report.to_dict())

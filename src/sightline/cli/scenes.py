@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -16,7 +16,7 @@ from sightline.cli.common import (
     print_csv,
     print_json,
 )
-from sightline.cli.filters import filter_options, filters_of
+from sightline.cli.filters import FilterOptions, filter_options, filters_of
 from sightline.cli.tag import say_uncut
 from sightline.errors import UsageError
 from sightline.records import shown
@@ -44,7 +44,7 @@ def scenes(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Group pictures by learned scenes, each with its most distinctive words.
 

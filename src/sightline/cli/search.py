@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -21,6 +21,7 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.cli.filters import (
+    FilterOptions,
     check_png,
     draw_sheet,
     filter_options,
@@ -96,7 +97,7 @@ def search(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Find pictures for the words of QUERY.
 
@@ -188,15 +189,15 @@ def _show_where(
 
 
 def _other(
-    c: Collection, text: str, file: str | None, positive: Sequence[str], given: dict[str, Any]
+    c: Collection, text: str, file: str | None, positive: Sequence[str], given: FilterOptions
 ) -> Results | None:
     """Return the results of a query by text or pictures; None for a query of words alone."""
     if positive:
-        return c.sessions.refine(text, pictures=positive, filters=filters_of(**given))
+        return c.sessions.refine(text, examples=positive, filters=filters_of(**given))
     return _by_text(c, file, given) if file else None
 
 
-def _by_text(c: Collection, file: str, given: dict[str, Any]) -> Results:
+def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
     """Return the results of a long text; needs a ranker with a shared space."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -17,6 +17,7 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.cli.filters import (
+    FilterOptions,
     check_png,
     draw_sheet,
     filter_options,
@@ -65,7 +66,7 @@ def similar(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Find pictures similar to PICTURES: files anywhere, or ids of the collection.
 

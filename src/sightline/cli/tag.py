@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -16,7 +16,7 @@ from sightline.cli.common import (
     text_of,
     wait_option,
 )
-from sightline.cli.filters import filter_options, filters_of, full_path
+from sightline.cli.filters import FilterOptions, filter_options, filters_of, full_path
 from sightline.errors import UsageError
 from sightline.records import shown
 
@@ -59,7 +59,7 @@ def tag(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Suggest words for PICTURES, all by default, each with its region.
 

@@ -177,9 +177,10 @@ class Sessions:
         self,
         query: str = "",
         *,
-        pictures: PictureLike | Iterable[PictureLike] = (),
+        examples: PictureLike | Iterable[PictureLike] = (),
         positive: Iterable[PictureLike] = (),
         negative: Iterable[PictureLike] = (),
+        pictures: PictureLike | Iterable[PictureLike] = (),
         k: int | None = None,
         feature: str = "",
         filters: Filters = NO_FILTERS,
@@ -193,12 +194,14 @@ class Sessions:
         ----------
         query : str
             Words, as of `Collection.search`.
-        pictures : PictureLike or iterable of PictureLike, default=()
-            Pictures to begin with. If words are given too, both have equal weight.
+        examples : PictureLike or iterable of PictureLike, default=()
+            Pictures to begin with, in the collection or not; earlier called `pictures`. If words
+            are given too, both have equal weight.
         positive, negative : iterable of PictureLike, default=()
-            Pictures of the collection that fit, and that do not. They are left out of the hits.
+            Pictures of the collection that were judged to fit, and not to fit. They are left out
+            of the hits.
         """
-        named = one_or_more(pictures)
+        named = (*one_or_more(examples), *one_or_more(pictures))
         if not query and not named:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         session = self.begin(query, named, feature, filters, compute)

@@ -109,10 +109,8 @@ def begin(body: BeginBody, service: Writable) -> RoundResponse:
     if bool(query.strip()) == bool(body.positive):
         raise Problem(400, "usage", "Begin with words or with pictures: one of query and positive.")
     examples, chosen = service.here(body.positive), body.filters_in(service)
-    session = service.talks.begin(
-        query=query, pictures=examples, feature=body.feature, filters=chosen
-    )
-    with service.talks.use(session.id) as s:
+    session = service.sessions.begin(query, examples, body.feature, chosen)
+    with service.sessions.use(session.id) as s:
         first = _round(s.next(Page(body.k, None).depth), body.k)
         # The session is durable before its name is returned.
         s.begin()
@@ -158,7 +156,7 @@ def session_hits(
 
     `telling` is what `informative` was called in earlier releases.
     """
-    with service.talks.use(session) as s:
+    with service.sessions.use(session) as s:
         if how != "best":
             return _round(s.propose(k), k)
         return _round(s.next(k, hide_judged=hide_judged), k)
