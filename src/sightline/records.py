@@ -116,7 +116,7 @@ class SimilarityJudgement:
 
     query: int
     picture: int
-    alike: bool
+    similar: bool
     source: str
     seq: int
 

@@ -143,7 +143,7 @@ def test_going_back_to_an_older_model_and_loading_that_again(
     again = c.engines.load_milvus(milvus.uri)
     words = [t for t in again.tables if t.table.by == "words"]
     assert {t.name for t in words} <= {t.name for t in first.tables}
-    assert [(t.state, t.sent) for t in words] == [("resumed", 0)]
+    assert [(t.state, t.loaded) for t in words] == [("resumed", 0)]
     served = Collection.open(c.root, store=c.store_folder.path, engine=milvus.uri)
     assert served.search("red").hits == c.search("red").hits and not served.search("red").served
     # Versions that cannot be gone back to leave neither a table nor an alias.

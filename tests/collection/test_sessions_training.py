@@ -68,7 +68,7 @@ def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
     log = EventLog(c.store_folder.events, write=False)
     assert log.judgements() == [] and log.similarity_judgements() == []
     said = log.similarity_judgements(sessions=True)
-    assert [(j.query, j.picture, j.alike) for j in said] == [
+    assert [(j.query, j.picture, j.similar) for j in said] == [
         (1, 7, True),
         (1, 13, True),
         (1, 2, False),

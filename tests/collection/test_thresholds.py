@@ -45,15 +45,15 @@ def test_no_lower_threshold_keeps_the_promise(seed: int, precision: float) -> No
             if low >= precision and slope[j] * at + offset[j] >= 0:
                 keeps.append((float(at), len(yes), int(yes.sum())))
         least = min(keeps, default=(np.inf, 0, 0))
-        assert (found.give[j], found.given[j], found.right[j]) == least
+        assert (found.give[j], found.n_proposed[j], found.right[j]) == least
 
 
 def test_a_word_on_few_pictures_is_never_given_however_well_it_is_told() -> None:
     tagged = np.zeros((300, 2), bool)
     tagged[:24, 0] = tagged[:25, 1] = True
     found = thresholds(np.where(tagged, 3.0, -3.0), tagged, 0.9)
-    assert found.give[0] == np.inf and found.given[0] == 0
-    assert found.give[1] == 3.0 and found.given[1] == found.right[1] == 25
+    assert found.give[0] == np.inf and found.n_proposed[0] == 0
+    assert found.give[1] == 3.0 and found.n_proposed[1] == found.right[1] == 25
     assert found.n_tagged.tolist() == [24, 25]
 
 

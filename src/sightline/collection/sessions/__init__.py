@@ -77,11 +77,11 @@ class SessionState:
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as JSON; `like`, `relevant` and `other` are names of earlier releases."""
-        examples = list[Json](self.examples)
+        examples: list[Json] = [*self.examples]
         return {
             "id": self.id, "query": self.query, "examples": examples, "positive": self.positive,
             "negative": self.negative, "rounds": self.rounds, "undone": self.undone,
-            "begun": self.begun, "last": self.last, "words": list[Json](self.words),
+            "begun": self.begun, "last": self.last, "words": [*self.words],
             "state": self.state, "resumable": self.resumable, "lists": self.lists,
             "like": examples, "relevant": self.positive, "other": self.negative,
         }  # fmt: skip
@@ -259,7 +259,7 @@ class Sessions:
 def _state(r: SessionRecord) -> SessionState:
     judged = r.answers
     fit = sum(judged.values())
-    queries = [q for q in r.asked if q]
+    queries = [q for q in r.queries if q]
     # An imported click log may have thousands.
     some = ", ".join([*queries[:_SHOWN_QUERIES], *["…"] * (len(queries) > _SHOWN_QUERIES)])
     query = r.start.query if r.start else some

@@ -59,7 +59,7 @@ class SessionRecord:
         The words it was saved as.
     reverted : bool
         Whether the session was reverted.
-    asked : dict
+    queries : dict
         The distinct queries, in order, as keys.
     listed : set of str
         Names of impressions with clicks, if the session comes from a click log.
@@ -74,7 +74,7 @@ class SessionRecord:
     undone: int = 0
     words: tuple[str, ...] = ()
     reverted: bool = False
-    asked: dict[str, None] = field(default_factory=dict)
+    queries: dict[str, None] = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)
 
     @property
@@ -175,10 +175,10 @@ def _add(r: SessionRecord, e: Event) -> None:
         if not r.marks or r.marks[-1].name != name:
             r.marks.append(Mark(name, number if isinstance(number, int) else 1, query))
         r.marks[-1].judged[e.picture] = isinstance(fits, int | float) and fits > 0
-        r.asked[query] = None
+        r.queries[query] = None
     elif e.kind == "clicked":
         r.listed.add(list_name(e.key, e.seq))
-        r.asked[str(e.body.get("query", ""))] = None
+        r.queries[str(e.body.get("query", ""))] = None
     elif e.kind == "words":
         tags = e.body.get("tags")
         new = [str(t) for t in tags] if isinstance(tags, list) else []

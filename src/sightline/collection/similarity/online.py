@@ -138,10 +138,10 @@ def triplets_of(
     pool = seeded(live, POOL)
     q, p = (np.array([getattr(j, n) for j in judgements], np.int64) for n in ("query", "picture"))
     ids = np.unique(np.concatenate([q, p, pool]))
-    alike = np.array([float(j.alike) for j in judgements])
+    alike = np.array([float(j.similar) for j in judgements])
     at_q, at_p = np.searchsorted(ids, q), np.searchsorted(ids, p)
     judged = of_judgements(at_q, at_p, alike, MOST_TRIPLETS)
-    last = {(j.query, j.picture): j.alike for j in judgements}
+    last = {(j.query, j.picture): j.similar for j in judgements}
     fit = [pair for pair, like in last.items() if like]
     drawn = [
         (query, picture, other)

@@ -107,7 +107,7 @@ class Supervision:
     def _judged(self) -> tuple[Ints, Ints, NDArray[np.int8]]:
         q = np.searchsorted(self.ids, [j.query for j in self.judgements])
         p = np.searchsorted(self.ids, [j.picture for j in self.judgements])
-        return q, p, np.array([j.alike for j in self.judgements], np.int8)
+        return q, p, np.array([j.similar for j in self.judgements], np.int8)
 
 
 def check_source(source: str) -> None:

@@ -102,14 +102,14 @@ class Abstained:
 class Promise:
     """A word that is proposed, and its cross-validated precision.
 
-    `pictures` is the number that have it, `given` the number with a margin above the threshold,
+    `pictures` is the number that have it, `proposed` the number with a margin above the threshold,
     and `right` the number of those that have it; `promised` is the lower bound of their share
     (Wilson, 95 %).
     """
 
     word: str
     pictures: int
-    given: int
+    proposed: int
     right: int
     promised: float
 
@@ -267,8 +267,10 @@ def region_of_word(cut: CutPicture, owner: Ints, word: int) -> tuple[Box, Mask]:
 
 def _promises(sure: Thresholds, names: Sequence[str]) -> tuple[Promise, ...]:
     some = np.flatnonzero(np.isfinite(sure.give))
-    counts = [c[some].tolist() for c in (sure.n_tagged, sure.given, sure.right)]
-    low = wilson_lower(sure.right[some].astype(np.float64), sure.given[some].astype(np.float64))
+    counts = [c[some].tolist() for c in (sure.n_tagged, sure.n_proposed, sure.right)]
+    low = wilson_lower(
+        sure.right[some].astype(np.float64), sure.n_proposed[some].astype(np.float64)
+    )
     columns = zip(some.tolist(), *counts, low.round(4).tolist(), strict=True)
     promises = [Promise(names[j], *rest) for j, *rest in columns]
     return tuple(sorted(promises, key=lambda w: (-w.pictures, w.word)))

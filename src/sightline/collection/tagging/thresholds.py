@@ -33,13 +33,14 @@ class Thresholds:
     """The margins from which each word is proposed, and below which it is doubted.
 
     If no threshold keeps the precision, `give` is infinity and `doubt` minus infinity. `n_tagged`
-    counts pictures that have the word, `given` those above the threshold, `right` those with both.
+    counts pictures that have the word, `n_proposed` those above the threshold, `right` those
+    with both.
     """
 
     give: Doubles
     doubt: Doubles
     n_tagged: NDArray[np.int64]
-    given: NDArray[np.int64]
+    n_proposed: NDArray[np.int64]
     right: NDArray[np.int64]
 
 
@@ -69,7 +70,7 @@ def thresholds(margins: Doubles, tagged: Bools, precision: float) -> Thresholds:
 
     >>> margins = np.linspace(-1, 1, 200)[:, None]
     >>> chosen = thresholds(margins, margins > 0.2, 0.9)
-    >>> float(chosen.give[0].round(1)), int(chosen.given[0]), int(chosen.right[0])
+    >>> float(chosen.give[0].round(1)), int(chosen.n_proposed[0]), int(chosen.right[0])
     (0.2, 81, 80)
     """
     if not 0.5 <= precision < 1:
@@ -77,10 +78,10 @@ def thresholds(margins: Doubles, tagged: Bools, precision: float) -> Thresholds:
     slope, offset = calibrate(margins.astype(np.float32), tagged)
     columns = zip(margins.T, tagged.T, -offset / slope, strict=True)
     chosen = [_one(m, c, even, precision) for m, c, even in columns]
-    give, doubt, given, right = zip(*chosen, strict=True) if chosen else ((), (), (), ())
+    give, doubt, n_proposed, right = zip(*chosen, strict=True) if chosen else ((), (), (), ())
     return Thresholds(
         np.array(give, np.float64), np.array(doubt, np.float64),
-        tagged.sum(axis=0).astype(np.int64), np.array(given, np.int64),
+        tagged.sum(axis=0).astype(np.int64), np.array(n_proposed, np.int64),
         np.array(right, np.int64),
     )  # fmt: skip
 
