@@ -229,7 +229,7 @@ def test_verify_and_repair_from_the_command_line(indexed: Shell) -> None:
     shard.write_bytes(data)
     ran = indexed("store", "verify")
     assert ran.code == 1 and shard.name in ran.out and "store repair" in ran.err
-    assert "would mend" in indexed("store", "repair", "--dry-run").out
+    assert "would repair" in indexed("store", "repair", "--dry-run").out
     ran = indexed("store", "repair")
     assert ran.code == 0 and "The store is sound." in ran.out
     assert "8 pictures" in indexed().out

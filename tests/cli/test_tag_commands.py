@@ -57,7 +57,7 @@ def test_tag_as_json_and_csv_and_what_it_abstains_from(shell: Shell) -> None:
         (s["word"], s["kind"]) for s in said["suggestions"]
     ]
     ran = shell("tag", "--precision", "0.99")
-    assert not ran.out and "never proposed, for too little is known: sky (" in ran.err
+    assert not ran.out and "never proposed, for lack of evidence: sky (" in ran.err
     ran = shell("tag", "--precision", "1.5")
     assert ran.code == 2 and "must be from 0.5 to below 1. Got 1.5" in ran.err
 

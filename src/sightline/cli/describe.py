@@ -77,7 +77,7 @@ def describe(
             mark = "tagged" if w.tagged else "predicted" if w.fits else "unlikely"
             click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
     if not words:
-        click.echo("No word fits. All there are: --no-cutoff", err=True)
+        click.echo("No word is above its cut-off. To show all: --no-cutoff", err=True)
     return 0
 
 
@@ -103,5 +103,5 @@ def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: 
             of = f"{shown(t.path)}{more}"
             click.echo("\t".join([f"{t.score:.4f}", t.text, of, mark]).rstrip("\t"))
     if not texts:
-        click.echo("No text fits. All there are: --no-cutoff", err=True)
+        click.echo("No text is above the cut-off. To show all: --no-cutoff", err=True)
     return 0

@@ -158,7 +158,7 @@ def _show_report(report: ExportReport) -> None:
         _show_plan(report)
     click.echo(_outcome(report))
     if report.place is None and report.written:
-        click.echo("To take the sidecars in: sightline index", err=True)
+        click.echo("To read the sidecars: sightline index", err=True)
 
 
 def _show_plan(report: ExportReport) -> None:

@@ -44,7 +44,7 @@ def sessions(
         print_json([s.to_dict() for s in states])
         return 0
     if states and sys.stdout.isatty():
-        click.echo("session\tlast answer\tfit/not\trounds\tstate\tlooked for", err=True)
+        click.echo("session\tlast answer\tfit/not\trounds\tstate\tquery", err=True)
     names = _names(c, states)
     for s in states:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(s.last))

@@ -127,7 +127,7 @@ def say_about(suggestions: Suggestions) -> None:
         more = f" and {len(suggestions.abstained) - _NAMED} more" * (
             len(suggestions.abstained) > _NAMED
         )
-        click.echo(f"never proposed, for too little is known: {', '.join(names)}{more}", err=True)
+        click.echo(f"never proposed, for lack of evidence: {', '.join(names)}{more}", err=True)
 
 
 def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:

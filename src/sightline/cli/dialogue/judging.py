@@ -213,7 +213,7 @@ class Dialogue:
         if judged:
             fit = sum(judged.values())
             click.echo(
-                f"session {self.session.id}: {fit} fit, {len(judged) - fit} do not. To go on: "
+                f"session {self.session.id}: {fit} fit, {len(judged) - fit} do not. To resume: "
                 f"sightline judge --resume {self.session.id}",
                 err=True,
             )

@@ -160,9 +160,9 @@ class Sessions:
     def resume(self, session: str, feature: str = "", filters: Filters = NO_FILTERS) -> Session:
         """Resume a session with the feature and filters it began with."""
         if feature:
-            raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
+            raise UsageError("A session keeps the descriptor it began with. Leave out the feature.")
         if filters != NO_FILTERS:
-            raise UsageError("A session goes on with the filters it began with. Leave them out.")
+            raise UsageError("A session keeps the filters it began with. Leave them out.")
         record = self.record(session)
         if record.reverted:
             raise UsageError(f"The session {session} was reverted. Begin a new one.")

@@ -282,7 +282,7 @@ def _where(e: Event, stored: Json) -> Where:
     known = set(Where.__dataclass_fields__)
     wrong = [k for k, v in parts.items() if k not in known or not isinstance(v, int)]
     if wrong or not isinstance(folder, str | None):
-        raise StoreDamaged(f"Event {e.seq} begins a session with a filter of no sense: {stored!r}")
+        raise StoreDamaged(f"Event {e.seq} begins a session with an invalid filter: {stored!r}")
     tagged = True if parts.pop("tagged", None) else None
     numbers = {k: v for k, v in parts.items() if isinstance(v, int)}
     folder_bytes = None if folder is None else folder.encode("utf-8", "surrogateescape")

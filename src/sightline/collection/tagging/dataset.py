@@ -251,7 +251,7 @@ def load_list(folder: Path) -> WordList:
     except FileNotFoundError:
         return WordList()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise UsageError(f"{path} cannot be read: {e}. Mend it, or remove it.") from e
+        raise UsageError(f"{path} cannot be read: {e}. Correct it, or remove it.") from e
     return _checked(content, path)
 
 
@@ -271,7 +271,7 @@ def _checked(content: Mapping[str, object], path: Path) -> WordList:
         if synonym in drop or word in merge or word in drop:
             raise UsageError(
                 f"{path}: {synonym!r} counts as {word!r}, but one of them is dropped or counts as "
-                "another word. Let each word stand once."
+                "another word. Name each word once."
             )
     return WordList(tuple(sorted(set(drop))), tuple(sorted(merge.items())))
 
