@@ -6,8 +6,6 @@ file is gone is left out and counted. A notebook shows them as thumbnails.
 
 from __future__ import annotations
 
-import base64
-import html
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -211,6 +209,9 @@ def contact_table(hits: Sequence[Hit], store_folder: StoreFolder | None) -> str:
 
 
 def _cell(hit: Hit, thumbnail: bytes) -> str:
+    import base64
+    import html
+
     name = html.escape(hit.name)
     data = base64.b64encode(thumbnail).decode("ascii")
     picture = "(no picture)"
