@@ -314,8 +314,10 @@ class KernelPAMIR(PersistentEstimator):
         if self.kernel_ is not None:
             check_columns(pictures, self.n_features_in_, type(self).__name__)
         out = np.zeros((count(pictures), len(alpha)), dtype=np.float32)
+        # In float32 the last digits of a sum would depend on where a picture stands in the block.
+        weights = alpha.T.astype(np.float64)
         for block, similarities in self._similarities(pictures, columns):
-            out[block] = similarities @ alpha.T
+            out[block] = similarities.astype(np.float64) @ weights
         return out
 
     def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
