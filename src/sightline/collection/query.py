@@ -49,9 +49,10 @@ class NotLearned:
 class Constraint:
     """A word with a plus or a minus, and what decides on it.
 
-    Tags decide on every picture that has any. On pictures without tags a learned word is predicted:
-    a required one must reach its own cut-off, and the probability of the hit is multiplied by one
-    minus the probability of an excluded word.
+    Tags decide on every picture that has any. On pictures without tags a learned word is predicted.
+    A required word must reach its own cut-off. An excluded word multiplies the probability of the
+    hit by one minus its own; a picture that shows it about as likely as the query falls below the
+    cut-off.
 
     Attributes
     ----------
