@@ -50,15 +50,10 @@ ESTIMATORS = (
     CMRM(),
     CMTT(rank=2),
     PLSA(),
+    KernelPAMIR(kernel="precomputed", n_iter=2000),
 )
-
-PRECOMPUTED = KernelPAMIR(kernel="precomputed", n_iter=2000)
 
 FEW = "It needs two words on at least three pictures each; the check has fewer."
-ROUNDING = (
-    "Scores are sums in float32, which the product of one row adds up in another order than that "
-    "of many; of scores near 0 the difference shows on some processors."
-)
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "CaptionConcepts": {
         "check_dont_overwrite_parameters": FEW,
@@ -70,13 +65,8 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 }
 
 
-ON_SOME_PROCESSORS = {"check_methods_subset_invariance": ROUNDING}
-
-
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Return which checks an estimator cannot pass, and why."""
-    if estimator is PRECOMPUTED:
-        return ON_SOME_PROCESSORS
     return EXPECTED_FAILURES.get(type(estimator).__name__, {})
 
 
@@ -86,20 +76,10 @@ with warnings.catch_warnings():
     checked = parametrize_with_checks(
         list(ESTIMATORS), expected_failed_checks=expected_failures, xfail_strict=True
     )
-    checked_loosely = parametrize_with_checks(
-        [PRECOMPUTED], expected_failed_checks=expected_failures, xfail_strict=False
-    )
 
 
 @checked  # type: ignore[untyped-decorator]
 def test_an_estimator_keeps_scikit_learns_conventions(
-    estimator: Any, check: Callable[[Any], None]
-) -> None:
-    check(estimator)
-
-
-@checked_loosely  # type: ignore[untyped-decorator]
-def test_an_estimator_of_similarities_keeps_them_too(
     estimator: Any, check: Callable[[Any], None]
 ) -> None:
     check(estimator)
@@ -112,7 +92,7 @@ def test_the_documents_list_every_expected_failure() -> None:
         for line in page.splitlines()
         if line.startswith("| `")
     }
-    for name, checks in (*EXPECTED_FAILURES.items(), ("KernelPAMIR", ON_SOME_PROCESSORS)):
+    for name, checks in EXPECTED_FAILURES.items():
         assert set(re.findall(r"`(check_\w+)`", listed[name])) == set(checks)
 
 
@@ -122,7 +102,7 @@ def table() -> list[str]:
         "| estimator | passed | skipped by scikit-learn | expected failures |",
         "|---|---|---|---|",
     ]
-    for estimator in (*ESTIMATORS, PRECOMPUTED):
+    for estimator in ESTIMATORS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = check_estimator(
