@@ -192,7 +192,7 @@ class QuerySet:
     @property
     def n_relevant(self) -> NDArray[np.int64]:
         """How many pictures are relevant, by query."""
-        return np.diff(self.relevant_start)
+        return self.relevant_start[1:] - self.relevant_start[:-1]
 
     def terms_of(self, query: int) -> NDArray[np.int64]:
         """Return the words of one query."""

@@ -41,3 +41,15 @@ def test_what_goes_not_together_is_said(shell: Shell, tmp_path: Path) -> None:
     assert said.code != 0 and "broken.png cannot be read" in said.err
     assert shell("search", "cold", "--like", "1", "--why").code == 2
     assert shell("search", "--like", "1").code == 2
+
+
+def test_words_and_pictures_of_both_signs_mix(shell: Shell, tmp_path: Path) -> None:
+    for colour in ("blue", "green"):
+        Image.new("RGB", (30, 30), COLOURS[colour]).save(tmp_path / f"{colour}.jpg")
+    blue, green = str(tmp_path / "blue.jpg"), str(tmp_path / "green.jpg")
+    by_flags = shell(
+        "search", "cold", "--positive", blue, "--negative", green, "--negative", "white"
+    )
+    in_query = shell("search", f"cold -white {blue} -{green}")
+    assert by_flags.code == 0 and by_flags.out == in_query.out
+    assert "-white by tags" in by_flags.err

@@ -49,7 +49,11 @@ if TYPE_CHECKING:
 @click.option("-f", "--filepath-only", is_flag=True, help="Print only paths, unescaped.")
 @click.option("-0", "--null", is_flag=True, help="With -f: end each path with a NUL byte.")
 @click.option(
-    "--negative", "--not", "negative", multiple=True, help="A word that pictures must not have."
+    "--negative",
+    "--not",
+    "negative",
+    multiple=True,
+    help="A word that pictures must not have, or a picture file they should not be similar to.",
 )
 @click.option(
     "--positive",
@@ -110,7 +114,8 @@ def search(
     -people              must not have this word
     2:red                counts twice as much
     "golden gate bridge" one tag of several words
-    ./picture.jpg        alone: similar pictures, as sightline similar
+    ./picture.jpg        similar pictures; with words, both count
+    -./picture.jpg       less similar to this one
     """  # noqa: D301
     c = open_collection(collection, store, top=top, engine=engine)
     options = _Options(filters_of(**given), not no_cutoff, not no_predicted)
@@ -127,20 +132,22 @@ def search(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
             "--text-file."
         )
-    if positive and (why or where or trec or text_file or no_cutoff or no_predicted):
-        raise UsageError("--positive goes with words, filters and forms of output alone.")
+    words, examples = _by_kind(positive, negative)
+    if any(examples) and (why or where or trec or text_file or no_cutoff or no_predicted):
+        raise UsageError("Example pictures go with words, filters and forms of output alone.")
     if text_file is not None and (why or trec or negative):
         raise UsageError("--text-file asks by a whole text: without --why, --trec and --negative.")
     if queries is not None:
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
         return _print_trec(c, _queries_in(Path(queries)), options)
-    text = " ".join([*query, *(_unwanted(w) for w in negative)])
+    text = " ".join([*query, *(_excluded(w) for w in words)])
     if trec:
         return _print_trec(c, [(text, text)], options)
-    results = _other(c, text, text_file, positive, given)
-    if results is None:
-        results = options.search(c, text)
+    if text_file is not None:
+        results = _by_text(c, text_file, given)
+    else:
+        results = options.search(c, text, *examples)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
         raise UsageError("--why explains words; for pictures: sightline similar PICTURE --why")
@@ -188,15 +195,6 @@ def _show_where(
     return 0
 
 
-def _other(
-    c: Collection, text: str, file: str | None, positive: Sequence[str], given: FilterOptions
-) -> Results | None:
-    """Return the results of a query by text or pictures; None for a query of words alone."""
-    if positive:
-        return c.sessions.refine(text, examples=positive, filters=filters_of(**given))
-    return _by_text(c, file, given) if file else None
-
-
 def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
     """Return the results of a long text; needs a ranker with a shared space."""
     try:
@@ -230,8 +228,13 @@ class _Options:
     cut: bool
     predicted: bool
 
-    def search(self, c: Collection, text: str) -> Results:
-        return c.search(text, filters=self.filters, cut=self.cut, predicted=self.predicted)
+    def search(
+        self, c: Collection, text: str, positive: Sequence[str] = (), negative: Sequence[str] = ()
+    ) -> Results:
+        return c.search(
+            text, positive=positive, negative=negative,
+            filters=self.filters, cut=self.cut, predicted=self.predicted,
+        )  # fmt: skip
 
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], options: _Options) -> int:
@@ -254,7 +257,17 @@ def _print_trec(c: Collection, queries: list[tuple[str, str]], options: _Options
     return 0
 
 
-def _unwanted(word: str) -> str:
+def _by_kind(
+    positive: Sequence[str], negative: Sequence[str]
+) -> tuple[list[str], tuple[Sequence[str], Sequence[str]]]:
+    """Return excluded words, and positive and negative example pictures."""
+    from sightline.pictures.folder import is_picture_name
+
+    pictures = [n for n in negative if is_picture_name(n)]
+    return [n for n in negative if n not in pictures], (positive, pictures)
+
+
+def _excluded(word: str) -> str:
     return f'-"{word}"' if " " in word else f"-{word}"
 
 

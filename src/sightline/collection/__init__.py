@@ -316,6 +316,10 @@ class Collection:
         query: str,
         k: int | None = None,
         *,
+        positive: PictureLike | Iterable[PictureLike] = (),
+        negative: PictureLike | Iterable[PictureLike] = (),
+        feature: str = "",
+        compute: Compute | None = None,
         filters: Filters = NO_FILTERS,
         cut: bool = True,
         predicted: bool = True,
@@ -328,8 +332,11 @@ class Collection:
         Parameters
         ----------
         query : str
-            `tree snow -people 2:red +barn "golden gate bridge"`, or pictures alone, which `similar`
-            answers: `./a.jpg 2:./b.jpg -./c.jpg`
+            `tree snow -people 2:red +barn "golden gate bridge"`, pictures alone, which `similar`
+            answers (`./a.jpg 2:./b.jpg -./c.jpg`), or both: `tree ./a.jpg -./c.jpg`
+        positive, negative : PictureLike or iterable of PictureLike, default=()
+            Example pictures that hits should be similar to, or unlike, in the collection or not;
+            by the `feature` named, or the best that nearly all pictures have.
         cut : bool
             Leave out predictions below the cut-off.
         predicted : bool
@@ -342,20 +349,15 @@ class Collection:
         count : bool
             Also count the whole list, and how much of it is above the cut-off.
         """
-        from sightline.collection.search.words import SearchOptions, pictures_of, search
+        from sightline.collection.search import Examples, answer
+        from sightline.collection.search.words import SearchOptions
 
         n = self.k_or_default(k)
-        if terms := pictures_of(query):
-            if ids is not None or offset is not None or count:
-                raise UsageError(f"Only searches by words have parts and counts. Got {query!r}.")
-            from sightline.collection.similarity.candidates import by_sign, similar
-
-            with self.store_folder.reader() as reader:
-                return similar(reader, self.root, self.settings, *by_sign(terms), n, filters)
         only = None if ids is None else tuple(ids)
         options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)
+        examples = Examples(one_or_more(positive), one_or_more(negative), feature, compute)
         with self.store_folder.reader() as reader:
-            return search(reader, self.root, query, n, filters.where(self.root), options)
+            return answer(reader, self.root, self.settings, query, n, filters, options, examples)
 
     def explain(
         self,

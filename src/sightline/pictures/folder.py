@@ -25,6 +25,16 @@ UNSUPPORTED = frozenset(
 )
 
 
+def is_picture_name(name: str) -> bool:
+    """Say whether a name is that of a picture file, and not a word.
+
+    >>> is_picture_name("b.jpg"), is_picture_name("./b"), is_picture_name("people")
+    (True, True, False)
+    """
+    suffix = os.path.splitext(os.fsencode(name))[1].lower()
+    return suffix in PICTURES | EXTRA or name.startswith(("/", "./", "../", "~/"))
+
+
 @dataclass(frozen=True, slots=True)
 class SidecarFile:
     """A file beside a picture that holds words for it."""

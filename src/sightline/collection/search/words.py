@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Floats, Ints
+from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import allowed_ids
 from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
@@ -54,6 +54,11 @@ class SearchOptions:
     among: tuple[int, ...] | None = None
     skip: int | None = None
     count: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but filters was asked for."""
+        return replace(self, untagged=False) == SearchOptions()
 
     def __post_init__(self) -> None:
         if self.skip is not None and self.skip < 0:
@@ -101,13 +106,13 @@ def parse_words(text: str) -> Query:
 
 
 def pictures_of(text: str) -> tuple[PictureTerm, ...]:
-    """Return the pictures that a query names; it must not contain words then."""
+    """Return the pictures of a query that takes words or pictures, not both."""
     query = parse(text)
     if query.pictures and (query.terms or query.excluded):
         word = query.terms[0] if query.terms else f"-{query.excluded[0]}"
         raise QueryError(
-            f"{query.pictures[0]} is a picture and {word} is a word; they cannot be mixed in a "
-            "query. Search by words, or by pictures: sightline similar PICTURE"
+            f"{query.pictures[0]} is a picture and {word} is a word; they can be mixed in a "
+            "search alone. Name words, or pictures."
         )
     return query.pictures
 
@@ -317,7 +322,7 @@ class _Search:
 
     def _predicted(
         self, model: WordModel, c: Constraint, ids: Ints
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+    ) -> tuple[Doubles, NDArray[np.bool_]]:
         """Return the probability of a word on pictures, and where it reaches its own cut-off."""
         query = model.query(np.array([c.term], np.int64), [1.0])
         candidates = np.sort(ids)

@@ -17,13 +17,14 @@ words or rank best, so the spread of its scores may be close to 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import allowed_ids
+from sightline.collection.search.examples import with_examples
 from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import (
     FeatureSpace,
@@ -37,7 +38,6 @@ from sightline.collection.similarity.query import QueryPicture, find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.feedback.blend import Blend
-from sightline.feedback.scale import Scale
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.folder import Reader
@@ -102,17 +102,6 @@ class SessionContext:
         if self.words is None:
             return np.zeros(len(pictures))
         return looked_up(self.words.ids, self.words.scores, pictures)
-
-
-def with_similarity(words: Ranked, space: FeatureSpace, vectors: Floats) -> Ranked:
-    """Return a ranking of all pictures by words and by similarity to some pictures."""
-    ids = np.union1d(space.ids, words.ids)
-    appear = np.ones(len(ids), bool) if words.allowed is None else np.isin(ids, words.allowed)
-    total = np.zeros(len(ids))
-    for of, scores in ((words.ids, words.scores), (space.ids, space.scores(unit_mean(vectors)))):
-        values = looked_up(of, scores, ids)
-        total += Scale.of(values[appear]).bounded(values)
-    return replace(words, ids=ids, scores=total)
 
 
 def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | None) -> Ints:
@@ -342,7 +331,7 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
             remarks.append(f"No picture has the word {u.word!r}.{near}")
     query_rows, ids = _query_rows(start, space)
     if words is not None and space is not None and len(query_rows):
-        words = with_similarity(words, space, query_rows)
+        words = with_examples(words, space, unit_mean(query_rows))
     background = ranked_ids = np.zeros(0, np.int64)
     if space is not None:
         background = drawn_background(space, ids, words)

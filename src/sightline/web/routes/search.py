@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from sightline import collection
+from sightline.collection.search.words import parse_words
 from sightline.contracts import Compute
 from sightline.web.limits import DEEPEST, TEXT
 from sightline.web.service import Service
@@ -128,11 +129,9 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
     c, page = service.collection, Page(body.k, body.cursor, body.offset)
     query, chosen = words_only(body.query), body.filters_in(service)
     if body.positive or body.negative:
-        positive, negative = service.here(body.positive), service.here(body.negative)
-        both = c.sessions.refine(
-            query, examples=positive, negative=negative, k=page.depth, filters=chosen
-        )
-        return hits(both, page, both.remarks)
+        sides = service.here(body.positive), service.here(body.negative)
+        both = c.search(query, page.depth, positive=sides[0], negative=sides[1], filters=chosen)
+        return hits(both, page)
     results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
         predicted=body.predicted, filters=chosen,
@@ -171,12 +170,12 @@ async def search_words_and_picture(
 
     def find(path: str, compute: Compute) -> HitsResponse:
         query, negative = words_only(asked.query), service.here(asked.negative)
-        results = c.sessions.refine(
-            query, examples=[path, *service.here(asked.positive)], negative=negative,
-            k=page.depth, feature=asked.feature, compute=compute,
-            filters=asked.filters_in(service),
+        parse_words(query)
+        results = c.search(
+            query, page.depth, positive=[path, *service.here(asked.positive)], negative=negative,
+            feature=asked.feature, compute=compute, filters=asked.filters_in(service),
         )  # fmt: skip
-        return hits(results, page, results.remarks)
+        return hits(results, page)
 
     return await service.describer.run(await request.body(), find)
 
