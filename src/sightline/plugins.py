@@ -29,10 +29,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import UsageError
-from sightline.registry import FEATURE_SETS, FEATURES, RANKERS, FeatureEntry, RankerEntry
 
 if TYPE_CHECKING:
     import pluggy
+
+    from sightline.registry import FeatureEntry, RankerEntry
 
 GROUP = "sightline"
 COMMANDS = "sightline.commands"
@@ -43,7 +44,7 @@ _WORD_FILES = {".csv": _TABLE, ".tsv": _TABLE, ".json": _TABLE, ".jsonl": _TABLE
 _RANKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Register = Callable[[str, str], None]
-RegisterRanker = Callable[[str, RankerEntry], None]
+RegisterRanker = Callable[[str, "RankerEntry"], None]
 T = TypeVar("T")
 _manager: pluggy.PluginManager | None = None
 
@@ -102,6 +103,8 @@ def names(kind: str) -> dict[str, str]:
 
 def features() -> dict[str, FeatureEntry]:
     """Return all features: the built-in ones, then those of plugins."""
+    from sightline.registry import FEATURES, FeatureEntry
+
     paths = {name: entry.class_path for name, entry in FEATURES.items()}
     return {
         name: FEATURES.get(name) or FeatureEntry(path, f"added by {plugin}", "plugin")
@@ -111,6 +114,8 @@ def features() -> dict[str, FeatureEntry]:
 
 def rankers() -> dict[str, RankerEntry]:
     """Return all rankers: the built-in ones, then those of plugins."""
+    from sightline.registry import RANKERS, RankerEntry
+
     entries = _with_plugins("rankers", RANKERS)
     for name, (entry, plugin) in entries.items():
         if name in RANKERS:
@@ -130,6 +135,8 @@ def rankers() -> dict[str, RankerEntry]:
 
 def plugin_of_ranker(name: str) -> str:
     """Return the plugin that adds a ranker; "" if it is built in or unknown."""
+    from sightline.registry import RANKERS
+
     if name in RANKERS:
         return ""
     return _with_plugins("rankers", RANKERS).get(name, (None, ""))[1]
@@ -138,6 +145,8 @@ def plugin_of_ranker(name: str) -> str:
 def _built_in(kind: str) -> dict[str, str]:
     if kind == "word_files":
         return _WORD_FILES
+    from sightline.registry import FEATURES
+
     return {name: entry.class_path for name, entry in FEATURES.items()}
 
 
@@ -172,6 +181,8 @@ def expanded(features: Iterable[str]) -> list[str]:
     >>> expanded(["deep", "deep-all"])
     ['deep', 'deep-stages', 'deep-peaks']
     """
+    from sightline.registry import FEATURE_SETS
+
     names = [f for name in features for f in FEATURE_SETS.get(name, (name,))]
     return list(dict.fromkeys(names))
 

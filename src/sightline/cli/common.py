@@ -15,7 +15,6 @@ import click
 from sightline import plugins
 from sightline.errors import NoCollection, UsageError
 from sightline.records import shown
-from sightline.registry import FEATURE_SETS
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -73,6 +72,8 @@ class ListingOption(click.Option):
 
 def feature_names() -> str:
     """Return the names of all features and sets of features, for the help of an option."""
+    from sightline.registry import FEATURE_SETS
+
     return f"{', '.join(plugins.features())}; sets: {', '.join(FEATURE_SETS)}."
 
 

@@ -284,7 +284,7 @@ def _explain(c: Collection, results: Results) -> None:
             click.echo(line, err=True)
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
-    if results.unknown and not results.hits and not c.status().words:
+    if results.unknown and not results.hits and not len(c.words):
         click.echo("No picture of this collection has any word yet.", err=True)
 
 

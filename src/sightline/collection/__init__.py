@@ -23,35 +23,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline import settings as settings_of
-from sightline.collection.clicks import Clicks
 from sightline.collection.discovery import inside
-from sightline.collection.engines import Engines
 from sightline.collection.filters import NO_FILTERS, Filters
-from sightline.collection.models import Models
-from sightline.collection.pictures import Pictures, check_count, one_or_more
-from sightline.collection.sessions import Sessions
-from sightline.collection.store import StoreMaintenance
-from sightline.collection.tagging import Tagging
-from sightline.collection.words import Words
+from sightline.collection.namespace import Namespace
+from sightline.collection.pictures import check_count, one_or_more
 from sightline.errors import ParameterError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
 
 if TYPE_CHECKING:
+    from sightline.collection.clicks import Clicks
+    from sightline.collection.engines import Engines
     from sightline.collection.explain import Explanation
     from sightline.collection.export.run import ExportReport
     from sightline.collection.index.plan import Preview
     from sightline.collection.index.run import IndexReport
     from sightline.collection.index.status import Status
+    from sightline.collection.models import Models
     from sightline.collection.models.evaluation import Evaluation
     from sightline.collection.models.training import TrainReport
-    from sightline.collection.pictures import PictureLike
+    from sightline.collection.pictures import PictureLike, Pictures
     from sightline.collection.results import Results
+    from sightline.collection.sessions import Sessions
     from sightline.collection.sessions.session import Session
     from sightline.collection.similarity.candidates import SimilarResults
     from sightline.collection.similarity.duplicates import Duplicates
+    from sightline.collection.store import StoreMaintenance
+    from sightline.collection.tagging import Tagging
     from sightline.collection.tagging.suggest import Suggestions
+    from sightline.collection.words import Words
     from sightline.contracts import Compute, Progress
     from sightline.records import Hit, ProposedWord
     from sightline.store.folder import StoreFolder
@@ -80,6 +81,15 @@ class Collection:
         Search engines other than the flat scan; verify, repair, roll back, back up and purge.
     """
 
+    pictures: Namespace[Pictures] = Namespace("pictures:Pictures")
+    words: Namespace[Words] = Namespace("words:Words")
+    sessions: Namespace[Sessions] = Namespace("sessions:Sessions")
+    models: Namespace[Models] = Namespace("models:Models")
+    tagging: Namespace[Tagging] = Namespace("tagging:Tagging")
+    clicks: Namespace[Clicks] = Namespace("clicks:Clicks")
+    engines: Namespace[Engines] = Namespace("engines:Engines")
+    store: Namespace[StoreMaintenance] = Namespace("store:StoreMaintenance")
+
     def __init__(self, root: bytes, store: Path, settings: Settings, origins: list[Origin]) -> None:
         from sightline.store.folder import StoreFolder
 
@@ -88,14 +98,6 @@ class Collection:
         self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
         self.settings = settings
         self.origins = origins
-        self.pictures = Pictures(self)
-        self.words = Words(self)
-        self.sessions = Sessions(self)
-        self.models = Models(self)
-        self.tagging = Tagging(self)
-        self.clicks = Clicks(self)
-        self.engines = Engines(self)
-        self.store = StoreMaintenance(self)
 
     @classmethod
     def open(

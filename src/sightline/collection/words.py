@@ -45,6 +45,14 @@ class Words:
         self._collection = collection
         self._vocabulary: CompletionIndex | None = None
 
+    def __len__(self) -> int:
+        """Return the number of different words that pictures have."""
+        with self._collection.store_folder.reader() as reader:
+            return len(reader.snapshot.vocabulary()[0])
+
+    def __bool__(self) -> bool:
+        return True  # Even without any word.
+
     def not_learned(self, query: str) -> tuple[NotLearned, ...]:
         """Return the words of a query that the model has not learned; none without a model."""
         from sightline.collection.query import ResolvedQuery

@@ -14,7 +14,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,12 +87,16 @@ def scratch_folder(room: int = 1 << 20) -> Iterator[str]:
 
     It is in the usual temporary folder, or in memory if only that has `room` bytes free.
     """
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="sightline-", dir=_scratch_parent(room)) as folder:
         yield folder
 
 
 def scratch_folders() -> list[str]:
     """Return where temporary folders may be made, the usual place first."""
+    import tempfile
+
     try:
         usual = [tempfile.gettempdir()]
     except FileNotFoundError:
