@@ -34,6 +34,24 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
 @click.option(
     "--forget-words", multiple=True, type=click.Path(), help="Stop reading a table of words."
 )
+@click.option(
+    "--labels-in",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of --words that holds labels. It is remembered with the table.",
+)
+@click.option(
+    "--text-in",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of --words that holds running text. It is remembered with the table.",
+)
+@click.option(
+    "--label-separator",
+    type=click.Choice([";", ",", "|", "none"]),
+    default="",
+    help="What separates the labels in a cell of --words.",
+)
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
 @click.option(
     "--features",
@@ -52,7 +70,7 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     "--key-column",
     metavar="NAME",
     default="",
-    help="The column or array of --vectors that holds paths or file names.",
+    help="The column or array of --vectors (or --words) that holds paths or file names.",
 )
 @click.option(
     "--by-order",
@@ -86,6 +104,9 @@ def index(
     folder: str | None,
     words: tuple[str, ...],
     forget_words: tuple[str, ...],
+    labels_in: tuple[str, ...],
+    text_in: tuple[str, ...],
+    label_separator: str,
     features: tuple[str, ...],
     vectors: tuple[str, ...],
     forget_vectors: tuple[str, ...],
@@ -114,7 +135,8 @@ def index(
     c = open_collection(folder or collection, store, writes=True, **flags)
     if dry_run:
         return _preview(
-            c, as_json, words=words, forget_words=forget_words,
+            c, as_json, words=words, forget_words=forget_words, labels_in=labels_in,
+            text_in=text_in, label_separator=label_separator,
             vectors=vectors, by_order=by_order, key_column=key_column,
         )  # fmt: skip
     from sightline.cli.log import logged
@@ -123,6 +145,9 @@ def index(
         report = c.index(
             words=words,
             forget_words=forget_words,
+            labels_in=labels_in,
+            text_in=text_in,
+            label_separator=label_separator,
             vectors=vectors,
             forget_vectors=forget_vectors,
             by_order=by_order,
@@ -138,8 +163,8 @@ def index(
         for p in report.problems[:20]:
             click.echo(p, err=True)
         print_skipped(report.skipped, 20)
-        for v in report.vectors:
-            click.echo(v.summary())
+        for summary in [t.summary() for t in report.tables] + [v.summary() for v in report.vectors]:
+            click.echo(summary)
         reused = f", {report.reused} reused" if report.reused else ""
         click.echo(
             f"{report.seen} seen = {report.indexed} indexed + {len(report.skipped)} skipped "
@@ -154,10 +179,14 @@ def _preview(c: Collection, as_json: bool, **given: Any) -> int:
     if as_json:
         print_json(p.to_dict())
         return 0
+    for problem in p.problems[:20]:
+        click.echo(problem, err=True)
     for todo in p.plan.read[:20]:
         click.echo(f"would read {shown(todo.file.path)}")
     if len(p.plan.read) > 20:
         click.echo(f"… and {len(p.plan.read) - 20} more")
+    for table in p.tables:
+        click.echo(table.summary())
     click.echo(
         f"{p.plan.seen} seen = {len(p.plan.read)} to read + {p.reworded} with changed words + "
         f"{p.skipped} skipped + {p.same} as they were; {len(p.plan.vanished)} no longer there"

@@ -155,6 +155,9 @@ class Collection:
         *,
         words: Paths = (),
         forget_words: Paths = (),
+        labels_in: Sequence[str] = (),
+        text_in: Sequence[str] = (),
+        label_separator: str = "",
         features: Sequence[str] = (),
         vectors: Sequence[str] = (),
         forget_vectors: Sequence[str] = (),
@@ -174,6 +177,12 @@ class Collection:
             Tables of words (CSV, TSV, COCO captions JSON, JSON lines) to read from now on.
         forget_words : sequence of paths
             Tables no longer to be read.
+        labels_in, text_in : sequence of str
+            Columns of the tables in `words` that hold labels or running text, whatever their names
+            say. They are remembered with the tables.
+        label_separator : {"", ";", ",", "|", "none"}
+            What separates the labels of a cell in the tables in `words`; by default each column's
+            own, see the guide.
         features : sequence of str
             Features to compute for every picture, from now on.
         vectors : sequence of str
@@ -186,7 +195,7 @@ class Collection:
             key column are read so, and only on request.
         key_column : str
             The column or array of `vectors` that holds paths or file names, if its name is not
-            known or there are several.
+            known or there are several; without `vectors` that of the tables in `words`.
         refit : bool
             Fit the codebooks of fitted features again; every picture is then described again.
         retry : bool
@@ -208,16 +217,22 @@ class Collection:
 
         checks.check_indexable(self.root, self.store_folder)
         self.store.require_writable()
-        tables = checks.check_tables(words, self.root)
-        files, bar = checks.read_vectors(vectors, by_order, key_column), progress or NoProgress()
-        s = self.settings
-        options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
+        of_words = "" if vectors or not words else key_column
+        rules = checks.check_rules(labels_in, text_in, label_separator, of_words, words)
+        tables = checks.check_tables(words, self.root, self.store_folder, rules)
+        of_vectors = "" if of_words else key_column
+        files, bar = checks.read_vectors(vectors, by_order, of_vectors), progress or NoProgress()
+        s, reread = self.settings, bool(tables)
+        options = index_options(
+            s, features, retry=retry, refit=refit, allow_empty=allow_empty, reread=reread
+        )
         checks.check_vectors(self.store_folder, self.root, options, files, by_order, forget_vectors)
         with (
             computing(s, bar, compute) as workers,
             Writer(self.store_folder, "index", s.wait) as writer,
         ):
-            remember_tables(writer, self.root, tables, checks.real_paths(forget_words))
+            forgotten = checks.real_paths(forget_words)
+            remember_tables(writer, self.root, tables, forgotten, rules)
             self.settings = remember_flags(self.store_folder, self.settings, self.origins, features)
             remote = workers if is_remote(s) else None
             writer.scorer = scorer_of(self.store_folder, writer.version, remote)
@@ -230,6 +245,9 @@ class Collection:
         *,
         words: Paths = (),
         forget_words: Paths = (),
+        labels_in: Sequence[str] = (),
+        text_in: Sequence[str] = (),
+        label_separator: str = "",
         vectors: Sequence[str] = (),
         by_order: bool = False,
         key_column: str = "",
@@ -240,13 +258,14 @@ class Collection:
         from sightline.collection.index.plan import preview
 
         checks.check_indexable(self.root, self.store_folder)
-        tables = checks.check_tables(words, self.root)
+        of_words = "" if vectors or not words else key_column
+        rules = checks.check_rules(labels_in, text_in, label_separator, of_words, words)
+        tables = checks.check_tables(words, self.root, self.store_folder, rules)
         options = index_options(replace(self.settings, features=""))
-        files = checks.read_vectors(vectors, by_order, key_column)
+        files = checks.read_vectors(vectors, by_order, "" if of_words else key_column)
         checks.check_vectors(self.store_folder, self.root, options, files, by_order)
-        return preview(
-            self.store_folder, self.root, options, tables, set(checks.real_paths(forget_words))
-        )
+        forgotten = set(checks.real_paths(forget_words))
+        return preview(self.store_folder, self.root, options, tables, forgotten, rules)
 
     def train(
         self,

@@ -16,6 +16,7 @@ import numpy as np
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, ToRead, stamps_of
+from sightline.collection.index.tables import WordFiles
 from sightline.compute.features import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
 from sightline.compute.prefetch import prefetch
 from sightline.contracts import Compute, Done, Failed, Json, Progress
@@ -51,7 +52,7 @@ class PictureReader:
         compute: Compute,
         options: IndexOptions,
         progress: Progress,
-        files: tags.WordFiles,
+        files: WordFiles,
     ) -> None:
         self.root, self.writer, self.compute = root, writer, compute
         self.options, self.progress, self.files = options, progress, files

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sightline import plugins, settings
+from sightline.collection.index.tables import remembered_rules
 from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
+from sightline.contracts import Json
 from sightline.pictures.reading import ReadLimits
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.settings import Origin, Settings
 from sightline.store.durable import disk_errors
 from sightline.store.events import NewEvent
@@ -41,6 +44,7 @@ class IndexOptions:
     seconds: float = 10.0
     features: tuple[FeatureRequest, ...] = ()
     shards: int = 1
+    reread: bool = False
 
 
 def split_names(text: str) -> list[str]:
@@ -66,6 +70,7 @@ def index_options(
     retry: bool = False,
     refit: bool = False,
     allow_empty: bool = False,
+    reread: bool = False,
 ) -> IndexOptions:
     """Return the options of a run; features that are not named are those the settings name."""
     names = plugins.expanded(features or split_names(s.features))
@@ -77,6 +82,7 @@ def index_options(
         retry=retry,
         refit=refit,
         allow_empty=allow_empty,
+        reread=reread,
         seconds=s.seconds,
         shards=s.shards,
         features=tuple(
@@ -100,11 +106,24 @@ def feature_request(name: str, place: str, size: int) -> FeatureRequest:
 
 
 def remember_tables(
-    writer: Writer, root: bytes, words: Sequence[str], forget_words: Sequence[str]
+    writer: Writer,
+    root: bytes,
+    words: Sequence[str],
+    forget_words: Sequence[str],
+    rules: ColumnRules = BY_NAME,
 ) -> None:
-    """Keep for later runs which folder this is and which tables of words belong to it."""
+    """Keep for later runs which folder this is, and which tables of words it has with which rules.
+
+    Rules are those of the tables named now; without any, they keep those they had.
+    """
     known = writer.catalogue.words_files()
+    known_rules = remembered_rules(writer.catalogue)
     events = []
+    if rules != BY_NAME:
+        columns: dict[str, Json] = {"present": True, "columns": rules.to_dict()}
+        new = [path for path in words if known_rules.get(path) != rules]
+        events += [NewEvent("words-file", body={"path": path, **columns}) for path in new]
+        known = [*known, *new]
     for given, present in ((words, True), (forget_words, False)):
         for path in given:
             if present != (path in known):

@@ -12,19 +12,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
+from sightline.collection.index.tables import (
+    TableReport,
+    WordChanges,
+    WordFiles,
+    effective_rules,
+    remembered_rules,
+)
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.records import Skipped, Tags
 from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
-from sightline.store.folder import Reader, StoreFolder
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.rollback import reusable_rows
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
@@ -59,6 +67,11 @@ class Plan:
     seen: int = 0
     same: int = 0
     free: dict[str, list[int]] = field(default_factory=dict)
+
+    def present(self, known: Iterable[KnownPicture]) -> set[bytes]:
+        """Return the paths of the pictures there will be."""
+        gone = {k.path for k in self.vanished}
+        return {k.path for k in known if k.path not in gone} | {t.file.path for t in self.read}
 
     def claim(self, sha: str) -> int | None:
         """Return the id of a picture with this content that lost its file, if there is one."""
@@ -239,12 +252,15 @@ class Preview:
     reworded: int
     skipped: int
     same: int
+    tables: tuple[TableReport, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return the counts as JSON."""
         return {
             "seen": self.plan.seen, "to_read": len(self.plan.read), "words_changed": self.reworded,
             "skipped": self.skipped, "unchanged": self.same, "vanished": len(self.plan.vanished),
+            "tables": [t.to_dict() for t in self.tables], "problems": list[Json](self.problems),
         }  # fmt: skip
 
 
@@ -254,35 +270,33 @@ def preview(
     options: IndexOptions,
     tables: Sequence[str],
     forgotten: set[str],
+    rules: ColumnRules = BY_NAME,
 ) -> Preview:
     """Return what a run would do, by folder, tables and store."""
     if not store_folder.exists():
-        return _preview_of(plan_for(root, None, set(), options), 0)
+        plan = plan_for(root, None, set(), options)
+        files = WordFiles(tables, root, effective_rules({}, tables, rules), plan.present([]))
+        return _preview_of(plan, 0, files, {})
     with store_folder.reader() as reader:
         live = set(reader.snapshot.ids().tolist())
         kept = reusable_rows(store_folder, reader.catalogue.known(), reader.snapshot, live, set())
         plan = plan_for(root, reader.catalogue, live, options, kept)
-        return _preview_of(plan, _count_reworded(reader, root, plan, options, tables, forgotten))
+        catalogue = reader.catalogue
+        paths = [
+            p for p in dict.fromkeys([*catalogue.words_files(), *tables]) if p not in forgotten
+        ]
+        by_path = effective_rules(remembered_rules(catalogue), tables, rules)
+        files = WordFiles(paths, root, by_path, plan.present(catalogue.known()))
+        new_words: dict[int, dict[str, Tags]] = {}
+        leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read if t.picture}
+        changes = tags.from_files(catalogue, files, new_words, options.folder_words, leaving)
+        reworded = (new_words.keys() | {k.picture for _, k in plan.words}) - leaving
+        return _preview_of(plan, len(reworded), files, changes)
 
 
-def _count_reworded(
-    reader: Reader,
-    root: bytes,
-    plan: Plan,
-    options: IndexOptions,
-    tables: Sequence[str],
-    forgotten: set[str],
-) -> int:
-    """Return how many known pictures would get other words."""
-    known = reader.catalogue.words_files()
-    paths = [p for p in dict.fromkeys([*known, *tables]) if p not in forgotten]
-    new_words: dict[int, dict[str, Tags]] = {}
-    tags.from_files(reader.catalogue, tags.WordFiles(paths, root), new_words, options.folder_words)
-    leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
-    return len((new_words.keys() | {k.picture for _, k in plan.words}) - leaving)
-
-
-def _preview_of(plan: Plan, reworded: int) -> Preview:
+def _preview_of(
+    plan: Plan, reworded: int, files: WordFiles, changes: Mapping[str, WordChanges]
+) -> Preview:
     skipped = len(plan.still_skipped) + len(plan.skipped_now)
     same = plan.seen - len(plan.read) - skipped - reworded
-    return Preview(plan, reworded, skipped, same)
+    return Preview(plan, reworded, skipped, same, files.reports(changes), tuple(files.problems))

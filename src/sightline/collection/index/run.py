@@ -16,6 +16,13 @@ from sightline.collection.index import codebooks, tags
 from sightline.collection.index.batches import BATCH, PictureReader
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, limits_text, plan_for, stamps_of
+from sightline.collection.index.tables import (
+    TableReport,
+    WordChanges,
+    WordFiles,
+    remembered_rules,
+    stamp,
+)
 from sightline.collection.index.tags import (
     from_files,
     publish_kept,
@@ -43,6 +50,7 @@ class IndexReport:
     """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
 
     `vectors` has a report for each imported file of vectors.
+    `tables` has one for each table of words that was read.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -58,6 +66,7 @@ class IndexReport:
     seconds: float
     vectors: tuple[ImportReport, ...] = ()
     reused: int = 0
+    tables: tuple[TableReport, ...] = ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values."""
@@ -67,6 +76,7 @@ class IndexReport:
             "reused": self.reused, "skipped": [{**s.to_dict()} for s in self.skipped],
             "problems": list[Json](self.problems), "version": self.version,
             "seconds": round(self.seconds, 3), "vectors": [v.to_dict() for v in self.vectors],
+            "tables": [t.to_dict() for t in self.tables],
         }  # fmt: skip
 
 
@@ -88,6 +98,7 @@ class IndexRun:
         self.vectors, self.by_order = vectors, by_order
         self.problems: list[str] = []
         self.reworded = self.gone = 0
+        self._changes: dict[str, WordChanges] = {}
 
     def run(self) -> IndexReport:
         """Bring the store up to date with the folder."""
@@ -129,6 +140,7 @@ class IndexRun:
             seconds=time.monotonic() - begun,
             vectors=imported,
             reused=len(plan.reuse),
+            tables=self._files.reports(self._changes),
         )
 
     def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
@@ -198,15 +210,16 @@ class IndexRun:
 
     def _load_word_files(self, plan: Plan) -> None:
         catalogue = self.writer.catalogue
-        paths = catalogue.words_files()
-        self._stamp_now = tags.stamp(paths, self.options.folder_words)
-        self._stale = self._stamp_now != (catalogue.meta("words_stamp") or tags.stamp([], False))
-        needed = bool(plan.read) or self._stale
-        self._files = tags.WordFiles(paths if needed else [], self.root)
+        paths, rules = catalogue.words_files(), remembered_rules(catalogue)
+        self._stamp_now = stamp(paths, rules, self.options.folder_words)
+        before = catalogue.meta("words_stamp") or stamp([], {}, False)
+        changed = self.options.reread or self._stamp_now != before
+        needed = bool(plan.read) or changed
+        present = plan.present(catalogue.known())
+        self._files = WordFiles(paths if needed else [], self.root, rules, present)
+        self._stale = changed or self._files.depend_on_all
+        self._leaving = {k.picture for k in plan.vanished}
         self.problems += self._files.problems
-        if self._stale:
-            paths_now = {k.path for k in catalogue.known()} | {t.file.path for t in plan.read}
-            self.problems += self._files.unmatched(paths_now)
 
     # -- rows of other versions, words that changed, pictures that went ----------------------------
 
@@ -238,7 +251,10 @@ class IndexRun:
             now[k.picture] = with_new_sidecars(self.writer.catalogue.words(k.picture), fresh)
             stamps.append(_stamp(k.picture, file))
         if self._stale:
-            from_files(self.writer.catalogue, self._files, now, self.options.folder_words)
+            folders = self.options.folder_words
+            self._changes = from_files(
+                self.writer.catalogue, self._files, now, folders, self._leaving
+            )
         live = set(self._ids_now())
         if self._other_rules():
             known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
