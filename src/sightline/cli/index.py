@@ -13,7 +13,6 @@ from sightline.cli.common import (
     feature_names,
     open_collection,
     print_json,
-    print_skipped,
 )
 from sightline.records import shown
 
@@ -49,10 +48,14 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
 @click.option(
     "--label-separator",
     type=click.Choice([";", ",", "|", "none"]),
-    default="",
     help="What separates the labels in a cell of --words.",
 )
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
+@click.option(
+    "--txt-as",
+    type=click.Choice(["auto", "labels", "text"]),
+    help="How .txt files beside pictures are read; auto takes a short list for labels.",
+)
 @click.option(
     "--features",
     multiple=True,
@@ -106,7 +109,7 @@ def index(
     forget_words: tuple[str, ...],
     labels_in: tuple[str, ...],
     text_in: tuple[str, ...],
-    label_separator: str,
+    label_separator: str | None,
     features: tuple[str, ...],
     vectors: tuple[str, ...],
     forget_vectors: tuple[str, ...],
@@ -136,10 +139,11 @@ def index(
     if dry_run:
         return _preview(
             c, as_json, words=words, forget_words=forget_words, labels_in=labels_in,
-            text_in=text_in, label_separator=label_separator,
+            text_in=text_in, label_separator=label_separator or "",
             vectors=vectors, by_order=by_order, key_column=key_column,
         )  # fmt: skip
     from sightline.cli.log import logged
+    from sightline.collection.index.skipped import skip_lines
 
     with logged(c, "index"):
         report = c.index(
@@ -147,7 +151,7 @@ def index(
             forget_words=forget_words,
             labels_in=labels_in,
             text_in=text_in,
-            label_separator=label_separator,
+            label_separator=label_separator or "",
             vectors=vectors,
             forget_vectors=forget_vectors,
             by_order=by_order,
@@ -162,7 +166,10 @@ def index(
     else:
         for p in report.problems[:20]:
             click.echo(p, err=True)
-        print_skipped(report.skipped, 20)
+        for line in skip_lines(report.groups, report.left_out, left_out_new=report.left_out_new):
+            click.echo(line, err=True)
+        for line in report.word_lines():
+            click.echo(line)
         for summary in [t.summary() for t in report.tables] + [v.summary() for v in report.vectors]:
             click.echo(summary)
         reused = f", {report.reused} reused" if report.reused else ""
@@ -175,6 +182,8 @@ def index(
 
 
 def _preview(c: Collection, as_json: bool, **given: Any) -> int:
+    from sightline.collection.index.skipped import skip_lines
+
     p = c.preview(**given)
     if as_json:
         print_json(p.to_dict())
@@ -185,6 +194,8 @@ def _preview(c: Collection, as_json: bool, **given: Any) -> int:
         click.echo(f"would read {shown(todo.file.path)}")
     if len(p.plan.read) > 20:
         click.echo(f"… and {len(p.plan.read) - 20} more")
+    for line in skip_lines(p.groups, p.left_out, left_out_new=True):
+        click.echo(line, err=True)
     for table in p.tables:
         click.echo(table.summary())
     click.echo(

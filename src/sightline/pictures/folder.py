@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sightline.pictures.captions import sidecar_names
-from sightline.records import Skipped
+from sightline.pictures.tally import Tally
+from sightline.records import NOT_SUPPORTED, Skipped, shown
 
 PICTURES = frozenset(b".jpg .jpeg .jpe .jfif .png .gif .webp .tif .tiff .bmp .dib".split())
 EXTRA = frozenset(b".heic .heif .hif .avif".split())
@@ -58,6 +59,7 @@ def walk(
     follow: bool = False,
     hidden: bool = False,
     exclude: tuple[bytes, ...] = (),
+    left_out: Tally | None = None,
 ) -> Iterator[PictureFile | Skipped | Unreadable]:
     """Yield every picture below `root`, and what could not be read, in a fixed order.
 
@@ -71,7 +73,11 @@ def walk(
         Whether to read names that begin with a dot.
     exclude : tuple of bytes, default=()
         Names of folders and files to leave out.
+    left_out : Tally, optional
+        Where to count what is not looked at: hidden names, excluded ones, files without the name of
+        a picture.
     """
+    left_out = left_out or Tally()
     visited: set[tuple[int, int]] = set()
     inside = os.path.realpath(root)
     stack = [b""]
@@ -84,9 +90,36 @@ def walk(
             continue
         folders, files, obstacles = entries
         visible = [n for n in folders if _is_visible(n, hidden) and n not in exclude]
+        _count_left_out(folder, entries, hidden, exclude, left_out)
         stack.extend(os.path.join(folder, n) for n in sorted(visible, reverse=True))
         obstacles = {n: s for n, s in obstacles.items() if n not in exclude}
         yield from _in_folder(folder, files, obstacles, hidden)
+
+
+def _count_left_out(
+    folder: bytes,
+    entries: tuple[list[bytes], _Files, dict[bytes, _Obstacle]],
+    hidden: bool,
+    exclude: tuple[bytes, ...],
+    left_out: Tally,
+) -> None:
+    folders, files, obstacles = entries
+    directories = set(folders)
+    others = {name for name in files if not _is_picture(name)}
+    if others:
+        others -= {n for name in files if _is_picture(name) for n in sidecar_names(name)}
+    for name in sorted((*folders, *files, *obstacles)):
+        example = shown(os.path.join(folder, name)) + "/" * (name in directories)
+        if name in exclude and name not in files:
+            left_out.add("excluded", "the setting exclude names it", example)
+        elif not _is_visible(name, hidden) and (name in directories or _is_picture(name)):
+            left_out.add("hidden", "hidden; --hidden reads it", example)
+        elif name in others:
+            left_out.add("no-picture", "no picture by its name", example)
+
+
+def _is_picture(name: bytes) -> bool:
+    return os.path.splitext(name)[1].lower() in PICTURES | EXTRA | UNSUPPORTED
 
 
 def _is_visible(name: bytes, hidden: bool) -> bool:
@@ -159,9 +192,8 @@ def _in_folder(
     for name in sorted(files.keys() | obstacles.keys()):
         ending = os.path.splitext(name)[1].lower()
         obstacle = obstacles.get(name)
-        is_picture = ending in PICTURES | EXTRA | UNSUPPORTED
         if not _is_visible(name, hidden) or not (
-            is_picture or (obstacle is not None and obstacle.folder)
+            _is_picture(name) or (obstacle is not None and obstacle.folder)
         ):
             continue
         path = os.path.join(folder, name)
@@ -170,7 +202,7 @@ def _in_folder(
         elif not stat.S_ISREG(files[name].st_mode):
             yield Skipped(path, "special", f"it is {_file_type(files[name].st_mode)}, not a file")
         elif ending in UNSUPPORTED:
-            yield Skipped(path, "format", f"{ending.decode()} files are not supported")
+            yield Skipped(path, "format", f"{ending.decode()} {NOT_SUPPORTED}")
         else:
             s = files[name]
             yield PictureFile(path, s.st_size, s.st_mtime_ns, _sidecars(folder, name, files))

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sightline.contracts import Json
+
+
+class Loss(NamedTuple):
+    """Words that were dropped or cut while one picture was read, and what they were."""
+
+    kind: str
+    reason: str
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)

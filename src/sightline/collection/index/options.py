@@ -38,6 +38,7 @@ class IndexOptions:
     hidden: bool = False
     exclude: tuple[bytes, ...] = ()
     folder_words: bool = False
+    txt_as: str = "auto"
     retry: bool = False
     refit: bool = False
     allow_empty: bool = False
@@ -79,6 +80,7 @@ def index_options(
         hidden=s.hidden,
         exclude=tuple(os.fsencode(e) for e in split_names(s.exclude)),
         folder_words=s.folder_words,
+        txt_as=s.txt_as,
         retry=retry,
         refit=refit,
         allow_empty=allow_empty,

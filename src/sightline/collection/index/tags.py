@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from sightline.collection.index.tables import ChangeCounter, WordChanges, WordFiles
 from sightline.contracts import Json
 from sightline.pictures.folder import PictureFile
-from sightline.records import Batch, Tags
+from sightline.pictures.tally import Tally, cut
+from sightline.pictures.word_columns import separator_of, split_cell
+from sightline.records import Batch, Tags, shown
 from sightline.store.catalogue import Catalogue, KnownPicture
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
@@ -30,8 +32,10 @@ BESIDE = ("txt", "xmp-sidecar")
 SESSION = "session:"
 
 
-def clean(words: Iterable[Tags]) -> dict[str, Tags]:
-    """Join words of the same source; text of `.txt` files is divided into labels if it is a list.
+def clean(words: Iterable[Tags], txt_as: str = "auto") -> dict[str, Tags]:
+    """Join words of the same source; text of `.txt` files becomes labels if it is a list.
+
+    `txt_as` is the setting of this name: with labels every text is a list, with text none is.
 
     >>> clean([Tags("txt", text="tree, red barn")])
     {'txt': Tags(source='txt', tags=('tree', 'red barn'), text='')}
@@ -39,13 +43,25 @@ def clean(words: Iterable[Tags]) -> dict[str, Tags]:
     out: dict[str, Tags] = {}
     for w in words:
         tags, text = w.tags, w.text
-        if text and w.source == "txt":
-            labels, text = split_labels(text)
+        if text and w.source == "txt" and txt_as != "text":
+            labels, text = _list_of(text) if txt_as == "labels" else split_labels(text)
             tags = (*tags, *labels)
         before = out.get(w.source, Tags(w.source))
         joined = " ".join(t for t in (before.text, text) if t)
         out[w.source] = Tags(w.source, tuple(dict.fromkeys((*before.tags, *tags))), joined)
     return {s: t for s, t in out.items() if t.tags or t.text}
+
+
+def _list_of(text: str) -> tuple[tuple[str, ...], str]:
+    return tuple(dict.fromkeys(split_cell(text, separator_of([text])))), ""
+
+
+def count_txt(words: Mapping[str, Tags], path: bytes, counts: Tally) -> None:
+    """Count how the text beside a picture was read."""
+    if txt := words.get("txt"):
+        kind = "labels" if txt.tags else "text"
+        example = f"{shown(path)}: {' · '.join(txt.tags) or txt.text}"
+        counts.add(kind, f".txt files read as {kind}", cut(example, 80))
 
 
 def folder_words(path: bytes) -> Tags:
