@@ -319,8 +319,10 @@ def _rows(file: TextIO, delimiter: str, builder: TableBuilder) -> Iterator[tuple
             continue
         # A row that ends only with the file has an open quote, and contains all rows after it.
         if ended:
-            inside = reader.line_num - int(place.split()[1])
-            example = f"{place}, with {inside:,} lines after it"
-            builder.refuse(example, "open-quote", "a quote is opened and never closed")
+            builder.refuse(
+                f"{place} to line {reader.line_num}",
+                "open-quote",
+                "a quote is opened and never closed",
+            )
         elif any(cell.strip() for cell in row):
             yield place, row
