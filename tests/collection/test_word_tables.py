@@ -181,12 +181,16 @@ def test_words_read_by_earlier_rules_stay_until_the_table_is_read_again(
     with Writer(c.store_folder, "test", 0) as writer:
         picture = next(k.picture for k in writer.catalogue.known() if k.path == b"a.jpg")
         old = NewEvent("words", picture, {"source": "file:works.csv", "tags": [], "text": cell})
-        writer.publish(Change(events=writer.append([old])), finished=True)
+        meta = [("table_rules", "1")]
+        writer.publish(Change(events=writer.append([old]), meta=meta), finished=True)
     make_photo(c_folder(c) / "new.jpg", 9)
     report = index(c)
     assert words_of(c) == ((), cell) and report.tables[0].changes.changed == 0
+    assert f"To read it again for all: sightline index --words {table}" in report.problems[0]
     changes = index(c, words=[table]).tables[0].changes
     assert words_of(c) == (("Still Life: Flowers and Fruit", "Severin Roesen"), "")
+    make_photo(c_folder(c) / "newer.jpg", 10)
+    assert not index(c).problems
     assert changes.changed == 1 and changes.example == (
         f"a.jpg: text “{cell}”, now labels “Still Life: Flowers and Fruit · Severin Roesen”"
     )

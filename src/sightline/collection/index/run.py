@@ -18,6 +18,7 @@ from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, limits_text, plan_for, stamps_of
 from sightline.collection.index.skipped import SkipGroup, skip_groups
 from sightline.collection.index.tables import (
+    RULES_VERSION,
     TableReport,
     WordChanges,
     WordFiles,
@@ -249,6 +250,8 @@ class IndexRun:
         self._stale = changed or self._files.depend_on_all
         self._leaving = {k.picture for k in plan.vanished}
         self.problems += self._files.problems
+        if not self._stale and catalogue.meta("table_rules") != str(RULES_VERSION):
+            self.problems += self._files.by_earlier_rules()
 
     # -- rows of other versions, words that changed, pictures that went ----------------------------
 
@@ -337,6 +340,8 @@ class IndexRun:
         if not self._files.failed:
             # Otherwise the next run reads the tables again, and reports the problems again.
             meta.append(("words_stamp", self._stamp_now))
+            if self._stale:
+                meta.append(("table_rules", str(RULES_VERSION)))
         w.note(Change(meta=meta))
         w.score_missing()
         without = sum(s.live for s in w.version.segments if s.scored_by != w.version.model)

@@ -23,7 +23,7 @@ from sightline.pictures.words_table import KeyedWords, WordColumn, WordsTable
 from sightline.records import Tags, shown
 from sightline.store.catalogue import Catalogue
 
-# Increased when the rules of reading tables change.
+# Increased when the rules of reading tables change; stores of earlier releases have none.
 RULES_VERSION = 2
 
 
@@ -311,6 +311,14 @@ class WordFiles:
             t.report.by_name or any(d.kind == "unclear" for d in t.report.dropped)
             for t in self._tables
         )
+
+    def by_earlier_rules(self) -> list[str]:
+        """Return a message for each table that is read for new pictures alone."""
+        return [
+            f"{t.report.name}: pictures indexed before keep the words that an earlier release read "
+            f"from it. To read it again for all: sightline index --words {t.report.path}"
+            for t in self._tables
+        ]
 
     def reports(self, changes: Mapping[str, WordChanges]) -> tuple[TableReport, ...]:
         """Return the report on each file that was read; `changes` are by source."""
