@@ -1,7 +1,7 @@
 """A seeded stand-in for Corel5K: as many pictures, visterms, words and queries, none of its data.
 
 A scene has a few words, a picture some of its scene's, and a word its own visterms, of which the
-pictures that carry it show a few among many that say nothing.
+pictures that have it show a few among many that say nothing.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _loops(folder: Path, course: Course) -> dict[str, Callable[[int, int], Float
 
 def _loop(library: ctypes.CDLL, course: Course) -> Callable[[int, int], Floats]:
     X, q = course.X, course.targets.queries
-    start, fit = X.indptr.astype(np.int64), q.fit.astype(np.int32)
+    start, fit = X.indptr.astype(np.int64), q.relevant.astype(np.int32)
     column, term = X.indices.astype(np.int32), q.term.astype(np.int32)
     n, n_features = X.shape
 
@@ -133,7 +133,7 @@ def _loop(library: ctypes.CDLL, course: Course) -> Callable[[int, int], Floats]:
         library.pamir(
             _at(W), ctypes.c_int64(n_features), _at(start), _at(column), _at(X.data),
             ctypes.c_int64(n), _at(q.start), _at(term), _at(q.weight), ctypes.c_int64(len(q)),
-            _at(q.fit_start), _at(fit), ctypes.c_int64(n_iter), ctypes.c_float(_C),
+            _at(q.relevant_start), _at(fit), ctypes.c_int64(n_iter), ctypes.c_float(_C),
             ctypes.c_uint64(0x9E3779B97F4A7C15 * (seed + 1) % 2**64), _at(scratch),
         )  # fmt: skip
         return W

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sightline.compute.local import LocalCompute
 from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.progress import NoProgress
-from sightline.similarity.frames import Frame
+from sightline.similarity.scaling import FeatureScaling
 from sightline_experiments.cache import kept
 from sightline_experiments.datasets.classed import CALTECH, load_classed
 from sightline_experiments.feedback.space import choose_queries
@@ -70,4 +70,4 @@ def real_sessions(data: Path, n_sessions: int, feature: str = "cedd") -> RealSes
     with LocalCompute(1) as compute:
         describer = Describer(c, compute, cache, NoProgress())
         rows = describer.describe([Fold(0, np.arange(len(c)), np.arange(0))], [feature])[0][feature]
-    return RealSessions(Frame.of("reduced", rows)(rows), np.asarray(c.labels), n_sessions)
+    return RealSessions(FeatureScaling.of("reduced", rows)(rows), np.asarray(c.labels), n_sessions)

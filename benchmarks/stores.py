@@ -215,7 +215,7 @@ def _taught(folder: Path, n: int) -> tuple[Path, StoreFolder]:
 def pictured(bench: Bench, n: int, *, taught: bool) -> tuple[Path, StoreFolder]:
     """Return a folder of n empty files and a store to look at: 40 clusters, each of one colour.
 
-    All pictures carry the word `any`, three of four the word of their cluster, and each has a
+    All pictures have the word `any`, three of four the word of their cluster, and each has a
     thumbnail of the size that an index makes.
     """
     name = f"pictured-{n}-{taught}"

@@ -31,7 +31,7 @@ from sightline.store.writer import Change, Writer
 NAME = "text-query"
 ROWS = ("text-query/kernel", "text-query/fastest-read", "text-query/numpy", "text-query/cli")
 _K, _WORDS = 10, 3
-_SCORED = 64  # words with a row, of twice as many that pictures carry, one each
+_SCORED = 64  # words with a row, of twice as many on pictures, one each
 _ROUNDS = 12  # a repetition is the sum of so many queries, each another one
 _KERNEL, _NUMPY, _CLI = Goal("ratio", 1.1), Goal("ratio", 0.125), Goal("value", 3.0)
 
@@ -57,11 +57,11 @@ def measure(bench: Bench) -> list[Row]:
             lambda: clocked(lambda: [plain.top(q, _K) for q in queries]),
         ]
         taken = interleaved(bench.sizes.repetitions, sides)
-        carried = sum(len(s.carriers(int(t))) for s in fast.segments for t in queries[0].terms)
+        tagged = sum(len(s.postings(int(t))) for s in fast.segments for t in queries[0].terms)
     kernel, read, fastest, numpy, command_ms = (
         [1e3 * s / _ROUNDS for s in cpus(costs)] for costs in taken
     )
-    note = f"{n} pictures in {len(fast.segments)} segments, {_WORDS} words with {carried} carriers"
+    note = f"{n} pictures in {len(fast.segments)} segments, {_WORDS} words with {tagged} tags"
     return [
         compared(ROWS[0], "CPU ms", kernel, "CPU ms sum of the same rows", read, _KERNEL, note),
         compared(ROWS[1], "CPU ms", kernel, "CPU ms maximum of the same rows", fastest),
@@ -129,7 +129,7 @@ def _in_plain_numpy(snapshot: Snapshot, ids: Int, query: WordQuery) -> Top:
         rows, at = _places(s, query)
         mine = rows[at]
         for i, term in enumerate(query.terms.tolist()):
-            mine[i, s.carriers(term)] = query.known[i]
+            mine[i, s.postings(term)] = query.known[i]
         parts.append(query.weights @ mine)
     scores = np.concatenate(parts)
     best = np.argpartition(-scores, _K)[:_K]

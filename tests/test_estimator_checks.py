@@ -10,8 +10,10 @@ picture). `tests/test_estimators.py` holds for all of them.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
@@ -101,6 +103,17 @@ def test_an_estimator_of_similarities_keeps_them_too(
     estimator: Any, check: Callable[[Any], None]
 ) -> None:
     check(estimator)
+
+
+def test_the_documents_list_every_expected_failure() -> None:
+    page = (Path(__file__).parent.parent / "docs/reference/library.md").read_text(encoding="utf-8")
+    listed = {
+        line.split("`")[1].partition("(")[0]: line
+        for line in page.splitlines()
+        if line.startswith("| `")
+    }
+    for name, checks in (*EXPECTED_FAILURES.items(), ("KernelPAMIR", ON_SOME_PROCESSORS)):
+        assert set(re.findall(r"`(check_\w+)`", listed[name])) == set(checks)
 
 
 def table() -> list[str]:

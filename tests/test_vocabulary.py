@@ -26,10 +26,11 @@ GLOSSARY = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf
 # Parts of names that are no terms of the field, or that have another meaning there.
 DENIED = frozenset(
     (
-        "alike", "asked", "asking", "elsewhere", "found", "given", "ground", "grounds", "learnt",
-        "likeness", "looking", "mine", "once", "other", "placer", "places", "refuse", "rival",
-        "rivals", "said", "seeing", "sent", "showing", "slip", "slips", "standing", "taking",
-        "talk", "talks", "teaching", "telling", "theirs", "told", "unlike", "unwanted", "wanted",
+        "alike", "asked", "asking", "carried", "carrier", "carriers", "carries", "elsewhere",
+        "found", "given", "ground", "grounds", "learnt", "likeness", "looking", "mine", "once",
+        "other", "placer", "places", "refuse", "rival", "rivals", "said", "seeing", "sent",
+        "showing", "slip", "slips", "standing", "taking", "talk", "talks", "teaching", "telling",
+        "theirs", "told", "unlike", "unwanted", "wanted",
     )
 )  # fmt: skip
 # Words and phrases for which the field has a term, in texts that people read. Names of earlier
@@ -37,7 +38,8 @@ DENIED = frozenset(
 PHRASES = re.compile(
     r"\b(?:made one long|in deviations|laid out|serves on|speaks? (?:of|for)|said no|so many"
     r"|(?:stop|learn)s as ever|rivals?|likeness|(?:all|two|just) alike|how alike|alike each|slips?"
-    r"|learnt|(?:un)?told|tells? apart|carried|at home|taken? back|takes back|(?:go|gone) on with"
+    r"|learnt|(?:un)?told|tells? apart|carried|carriers?|unwanted|at home|taken? back|takes back"
+    r"|(?:go|gone) on with"
     r"|house|rooms?|what (?:looked|serves))\b",
     re.IGNORECASE,
 )
@@ -55,7 +57,7 @@ def parts(name: str) -> set[str]:
 
 
 def names() -> Iterator[str]:
-    """Yield modules, classes, public functions and their parameters, with where they are."""
+    """Yield modules, classes, their attributes, public functions and their parameters."""
     for package, folder in PACKAGES.items():
         for path in sorted(folder.rglob("*.py")):
             module = ".".join([package, *path.relative_to(folder).with_suffix("").parts])
@@ -67,6 +69,9 @@ def _defined(tree: ast.AST, place: str) -> Iterator[str]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ClassDef):
             yield f"class {place}.{node.name}"
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                    yield f"attribute {place}.{node.name}.{field.target.id}"
             yield from _defined(node, f"{place}.{node.name}")
         elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield f"function {place}.{node.name}"
@@ -90,8 +95,11 @@ def flags(command: click.Command, path: str = "sightline") -> Iterator[str]:
 
 def is_denied(name: str) -> bool:
     """Say whether the last part of a dotted name holds a word that the glossary rules out."""
-    last = name.rpartition(" ")[2].rpartition(".")[2]
-    return bool(parts(last) & DENIED)
+    kind, _, dotted = name.partition(" ")
+    last = dotted.rpartition(" ")[2].rpartition(".")[2]
+    # Fields of the service keep their names of earlier releases as aliases.
+    alias = kind == "attribute" and dotted.startswith("sightline.web.")
+    return not alias and bool(parts(last) & DENIED)
 
 
 def documents() -> Iterator[tuple[str, str]]:

@@ -128,7 +128,7 @@ class SimilarityJudgement:
 
     query: int
     picture: int
-    alike: bool
+    similar: bool
     source: str
     seq: int
 
@@ -189,25 +189,30 @@ class QuerySet:
 
     Words are columns of the vocabulary, pictures are rows of the feature matrix. Query i has the
     words `term[start[i] : start[i + 1]]`, ascending, with their weights, and the relevant pictures
-    `fit[fit_start[i] : fit_start[i + 1]]`, ascending. All other pictures are irrelevant.
+    `relevant[relevant_start[i] : relevant_start[i + 1]]`, ascending. All others are irrelevant.
     """
 
     start: NDArray[np.int64]
     term: NDArray[np.int64]
     weight: NDArray[np.float32]
-    fit_start: NDArray[np.int64]
-    fit: NDArray[np.int64]
+    relevant_start: NDArray[np.int64]
+    relevant: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def n_relevant(self) -> NDArray[np.int64]:
+        """How many pictures are relevant, by query."""
+        return np.diff(self.relevant_start)
 
     def terms_of(self, query: int) -> NDArray[np.int64]:
         """Return the words of one query."""
         return self.term[self.start[query] : self.start[query + 1]]
 
-    def fitting(self, query: int) -> NDArray[np.int64]:
+    def relevant_to(self, query: int) -> NDArray[np.int64]:
         """Return the pictures relevant to one query."""
-        return self.fit[self.fit_start[query] : self.fit_start[query + 1]]
+        return self.relevant[self.relevant_start[query] : self.relevant_start[query + 1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +304,14 @@ class Hit:
     def tagged(self) -> bool:
         """Whether the picture is tagged with every word of the query."""
         return self.match == "exact"
+
+    def to_dict(self, root: bytes = b"") -> dict[str, str | int | float | bool]:
+        """Return the hit as JSON; `path` lies below `root`.
+
+        `picture`, `tagged` and `learnt` are names of earlier releases.
+        """
+        return {
+            "id": self.picture, "path": os.fsdecode(os.path.join(root, self.path)),
+            "score": self.score, "match": self.match, "picture": self.picture,
+            "tagged": self.tagged, "learnt": self.learned,
+        }  # fmt: skip

@@ -176,7 +176,7 @@ def test_impossible_data_is_refused(kind: Any) -> None:
         kind().fit(X * np.nan, Y)
     with pytest.raises(DataError, match="finite"):
         kind().fit(csr_matrix(X) * np.inf, Y)
-    with pytest.raises(DataError, match="No picture carries a word"):
+    with pytest.raises(DataError, match="No picture has a word"):
         kind().fit(X, Y * 0)
     with pytest.raises(DataError, match="each of the 5 pictures"):
         kind().fit(X, Y[:4])

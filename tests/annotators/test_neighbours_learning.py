@@ -95,10 +95,10 @@ def test_the_likelihood_and_its_derivatives_are_those_of_plain_loops(
         assert gradient[i, k] == pytest.approx(slope, rel=1e-3, abs=1e-6)
 
 
-def test_carried_and_absent_words_count_1_in_all() -> None:
+def test_present_and_absent_words_count_1_in_all() -> None:
     some, Y = left_out()
-    carried = Y[some.own].sum()
-    assert some.cost == pytest.approx([1 / (Y[some.own].size - carried), 1 / carried])
+    tagged = Y[some.own].sum()
+    assert some.cost == pytest.approx([1 / (Y[some.own].size - tagged), 1 / tagged])
     nothing = LeaveOneOutNeighbours.of(
         some.own, some.nearest, some.distances, WordIncidence.of(np.zeros((20, 6)))
     )
@@ -230,14 +230,14 @@ def test_curves_lift_rare_words() -> None:
     rng = np.random.default_rng(0)
     Y[:, 0] *= rng.random(400) < 0.15
     plain, lifted = (Neighbours(K=60, sigmoid=s).fit(X, Y) for s in (False, True))
-    carried = Y > 0
+    tagged = Y > 0
 
-    def mean_of_carriers(model: Neighbours, word: int) -> float:
-        return float(np.exp(model.leave_one_out_[carried[:, word], word]).mean())
+    def mean_of_tagged(model: Neighbours, word: int) -> float:
+        return float(np.exp(model.leave_one_out_[tagged[:, word], word]).mean())
 
     rare, common = 0, 1
-    before = mean_of_carriers(plain, rare) / mean_of_carriers(plain, common)
-    after = mean_of_carriers(lifted, rare) / mean_of_carriers(lifted, common)
+    before = mean_of_tagged(plain, rare) / mean_of_tagged(plain, common)
+    after = mean_of_tagged(lifted, rare) / mean_of_tagged(lifted, common)
     assert after > 1.2 * before
     assert (lifted.curve_.slope > 0).all()
 

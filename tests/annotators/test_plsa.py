@@ -31,12 +31,12 @@ def test_half_steps_equal_the_naive_step(seed: int, n: int, n_aspects: int) -> N
     of_words, of_pictures = np.empty_like(P_word), np.empty_like(P_aspect)
     found = half_step(*_cells(sparse.T.tocsr()), P_aspect, P_word, of_words)
     again = half_step(*_cells(sparse), P_word, P_aspect, of_pictures)
-    carried = np.asarray(words.any(axis=0))
-    _normalise(of_words, carried)
+    tagged = np.asarray(words.any(axis=0))
+    _normalise(of_words, tagged)
     with np.errstate(invalid="ignore"):
         expected = naive.plsa_step(words, P_word, P_aspect)
     assert found == pytest.approx(expected[2]) == again
-    assert of_words[carried] == pytest.approx(expected[0][carried])
+    assert of_words[tagged] == pytest.approx(expected[0][tagged])
     assert of_pictures / of_pictures.sum(axis=1, keepdims=True) == pytest.approx(expected[1])
 
 

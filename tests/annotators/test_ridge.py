@@ -211,8 +211,8 @@ def test_features_that_are_all_zero_teach_nothing(kernel: str) -> None:
 
 def test_one_picture_is_enough() -> None:
     ridge = KernelRidge().fit([[1.0, 2.0]], [[1, 0]])
-    carried, lacked = ridge.decision_function([[1.0, 2.0]])[0]
-    assert carried > 0.5
+    tagged, lacked = ridge.decision_function([[1.0, 2.0]])[0]
+    assert tagged > 0.5
     assert lacked == 0
     assert ridge.leave_one_out_.tolist() == [[0.0, 0.0]]
 

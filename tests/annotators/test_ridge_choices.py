@@ -101,8 +101,8 @@ def test_balanced_words_equal_the_naive_ones(alpha: Any, balance: float) -> None
     ridge = KernelRidge(alpha=alpha, balance=balance).fit(X, Y)
     K = ridge.kernel_((X,)).astype(np.float64)
     for t in range(5):
-        y, carriers = Y[:, t].astype(np.float64), Y[:, t].sum()
-        weights = np.where(y, ((40 - carriers) / max(carriers, 1)) ** balance, 1.0)
+        y, tagged = Y[:, t].astype(np.float64), Y[:, t].sum()
+        weights = np.where(y, ((40 - tagged) / max(tagged, 1)) ** balance, 1.0)
         dual = naive.weighted_ridge(K, y, ridge.alpha_, weights)
         assert ridge.dual_[:, t] == pytest.approx(dual, rel=1e-3, abs=1e-3)
         for i in (0, 20, 39):

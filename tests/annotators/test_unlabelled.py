@@ -35,7 +35,7 @@ def test_at_most_a_fifth_is_passed_over_and_nothing_that_is_labelled(
     unlabelled[positives : positives + negatives, 0] = False
     found = likely_positive(scores, Y, unlabelled)
     assert not found[~unlabelled].any()
-    assert not found[:, 1].any()  # No picture carries the second word, so none looks like it.
+    assert not found[:, 1].any()  # No picture has the second word, so none looks like it.
     assert found[:, 0].sum() <= MOST_LEFT_OUT * unlabelled[:, 0].sum()
     own = scores[:positives, 0].min()
     assert (scores[found[:, 0], 0] >= own).all()

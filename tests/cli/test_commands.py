@@ -111,7 +111,7 @@ def test_unknown_words_and_empty_answers_are_explained(indexed: Shell) -> None:
     assert "No picture fits." in indexed("search", "+tree +dog").err
 
 
-def test_filters_and_unwanted_words(indexed: Shell) -> None:
+def test_filters_and_excluded_words(indexed: Shell) -> None:
     assert indexed("search", "tree", "--not", "snow", "--not", "people", "-f").out.endswith(
         "001.jpg\n"
     )
@@ -229,7 +229,7 @@ def test_verify_and_repair_from_the_command_line(indexed: Shell) -> None:
     shard.write_bytes(data)
     ran = indexed("store", "verify")
     assert ran.code == 1 and shard.name in ran.out and "store repair" in ran.err
-    assert "would mend" in indexed("store", "repair", "--dry-run").out
+    assert "would repair" in indexed("store", "repair", "--dry-run").out
     ran = indexed("store", "repair")
     assert ran.code == 0 and "The store is sound." in ran.out
     assert "8 pictures" in indexed().out

@@ -27,7 +27,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 def test_it_says_what_was_written(shell: Shell, tmp_path: Path) -> None:
     before = fingerprint(shell.photos)
     dry = shell("export", "csv", str(tmp_path / "w.csv"), "--dry-run")
-    assert dry.code == 0 and "would write 12 words of 7 pictures (12 carried) to" in dry.out
+    assert dry.code == 0 and "would write 12 words of 7 pictures (12 tagged) to" in dry.out
     assert not (tmp_path / "w.csv").exists()
     ran = shell("export", "csv", str(tmp_path / "w.csv"))
     assert ran.code == 0 and f"to {tmp_path / 'w.csv'}" in ran.out and "export: 7 in" in ran.err
@@ -106,7 +106,7 @@ def test_it_answers_programs(shell: Shell, tmp_path: Path) -> None:
         shell("export", "xmp", str(tmp_path / "x"), "--json", "--only", "carried").out
     )
     assert said["format"] == "xmp" and said["written"] == said["new"] == said["pictures"] == 7
-    assert said["kinds"] == {"carried": 12} and said["left"] == []
+    assert said["kinds"] == {"tagged": 12} and said["left"] == []
     first = {"path": "000.jpg.xmp", "new": True, "words": ["tree", "snow"], "completed": []}
     assert said["files"][0] == first and said["completed"] == 0
     ran = shell("export", "csv", str(tmp_path / "n.csv"), "--only", "proposed", "--json")

@@ -141,7 +141,7 @@ def test_what_is_doubted_is_asked_about_first_and_may_be_insisted_on(
     assert [h["slip"] for h in first["hits"]] == [True, False, False, False]
     assert ran.err.count("undid the judgement of") == 1
     assert unfit not in {h["picture"] for h in second["hits"] if h["slip"]}
-    assert c.sessions.get(session.id).relevant == 13
+    assert c.sessions.get(session.id).positive == 13
 
 
 def test_filters_are_those_of_search(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_wrong_use_is_refused_in_a_line(shell: Shell, monkeypatch: pytest.Monkey
 
 def test_an_empty_ranking_ends_the_dialogue(shell: Shell) -> None:
     ran = shell("judge", "--query", "unheard")
-    assert ran.code == 0 and ran.out == "" and "No picture carries 'unheard'" in ran.err
+    assert ran.code == 0 and ran.out == "" and "No picture has the word 'unheard'" in ran.err
     assert shell("sessions", "--json").out.strip() == "[]"
 
 

@@ -87,7 +87,7 @@ def test_a_dialogue_on_a_terminal(c: Collection) -> None:
     last, status = person.leaves(b"\x04")
     assert status == 0 and last.startswith("\nsession ")
     (state,) = c.sessions.all()
-    assert (state.relevant, state.other, state.undone) == (2, 1, 1)
+    assert (state.positive, state.negative, state.undone) == (2, 1, 1)
     assert last.strip().endswith(f"sightline judge --resume {state.id}")
 
 
@@ -99,4 +99,4 @@ def test_what_was_said_before_an_interrupt_is_kept(c: Collection) -> None:
     last, status = person.leaves(b"")
     assert status == 130 and "\nsession " in last and "Traceback" not in last
     (state,) = c.sessions.all()
-    assert (state.relevant, state.other) == (2, 0)
+    assert (state.positive, state.negative) == (2, 0)

@@ -62,7 +62,7 @@ def test_similar_prints_score_path_and_mark(shell: Shell) -> None:
     assert shell("similar", "across/000.png", "-t", "4", "-f", "-0").out.count("\0") == 4
 
 
-def test_similar_takes_several_pictures_unwanted_ones_and_filters(shell: Shell) -> None:
+def test_similar_takes_several_positive_and_negative_pictures_and_filters(shell: Shell) -> None:
     ran = shell("similar", "across/000.png", "down/001.png", "--not", "rising/002.png", "--json")
     said = json.loads(ran.out)
     assert said["not"] == ["rising/002.png"] and len(said["hits"]) == 10

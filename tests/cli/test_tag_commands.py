@@ -57,7 +57,7 @@ def test_tag_as_json_and_csv_and_what_it_abstains_from(shell: Shell) -> None:
         (s["word"], s["kind"]) for s in said["suggestions"]
     ]
     ran = shell("tag", "--precision", "0.99")
-    assert not ran.out and "never proposed, for too little is known: sky (" in ran.err
+    assert not ran.out and "never proposed, for lack of evidence: sky (" in ran.err
     ran = shell("tag", "--precision", "1.5")
     assert ran.code == 2 and "must be from 0.5 to below 1. Got 1.5" in ran.err
 
@@ -74,7 +74,7 @@ def test_a_review_reads_answers_and_says_what_came_of_them(
     assert lines == [f"+{asked[i]['word']}" for i in (0, 1, 2, 1, 2, 3)]
     assert b"2 answered; the words of 1 picture changed" in ran.stderr
     left = json.loads(shell("tag", "--untagged", "--json").out)
-    # The picture of the yes carries a word now, so it is none of those without words.
+    # The picture of the yes has a word now, so it is none of those without words.
     assert left["judged"] == 1 and left["pictures"] == UNTAGGED - 1
     bad = subprocess.run(command, input=b"perhaps\n", capture_output=True, check=False)
     assert bad.returncode == 2 and b"Line 1 of the answers: 'perhaps' is no answer" in bad.stderr

@@ -55,18 +55,18 @@ def test_a_picture_outside_is_described_as_its_twin_inside(trained: Shell, tmp_p
     )
     assert outside["picture"] is None and inside["picture"] == hit["picture"]
     for a, b in zip(outside["words"], inside["words"], strict=True):
-        assert (a["word"], a["fits"]) == (b["word"], b["fits"]) and not a["carried"]
+        assert (a["word"], a["fits"]) == (b["word"], b["fits"]) and not a["tagged"]
         assert a["score"] == pytest.approx(b["score"], abs=1e-3)
     rows = list(csv.DictReader(io.StringIO(trained("describe", str(file), "--csv").out)))
     assert [r["word"] for r in rows] == [w["word"] for w in outside["words"] if w["fits"]]
 
 
-def test_a_picture_of_the_collection_tells_what_it_carries(trained: Shell) -> None:
+def test_a_picture_of_the_collection_has_its_tags_described(trained: Shell) -> None:
     hit = json.loads(trained("search", "red", "--json", "-t", "1").out)["hits"][0]
     for asked in (str(hit["picture"]), hit["path"]):
         said = json.loads(trained("describe", asked, "--json").out)
         assert said["picture"] == hit["picture"]
-        assert "red" in [w["word"] for w in said["words"] if w["carried"]]
+        assert "red" in [w["word"] for w in said["words"] if w["tagged"]]
 
 
 def test_texts_of_the_collection_are_ranked_for_a_picture(trained: Shell, tmp_path: Path) -> None:
@@ -176,12 +176,12 @@ def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
     assert {"word": "zyxwvut", "pictures": 0} in said["not_learned"] and said["predicted"] is True
     assert "not learned: an (on no picture), old (on no picture)" in ran.err
     assert not any(w["word"] == "red" for w in said["not_learned"])
-    carried = {
+    tagged = {
         h["picture"]
         for h in json.loads(trained("search", "red", "--json", "-t", "99").out)["hits"]
         if h["tagged"]
     }
-    assert hits and sum(h["picture"] in carried for h in hits[:5]) >= 2
+    assert hits and sum(h["picture"] in tagged for h in hits[:5]) >= 2
     assert all(h["learnt"] for h in hits)
 
 

@@ -246,7 +246,7 @@ def test_one_import_moves_no_more_than_its_share(
     assert set(alone) <= set(found.judgements)
 
 
-def test_a_word_goes_to_no_more_pictures_than_carry_it(
+def test_a_word_goes_to_no_more_pictures_than_have_it(
     store_folder: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "_FEW", 2)
@@ -254,7 +254,7 @@ def test_a_word_goes_to_no_more_pictures_than_carry_it(
     lists = [a_list("tree", [p], (p,)) for p in range(1, 9)] * 3
     with store_folder.reader() as reader:
         found = from_clicks(lists, reader.snapshot)
-    # Pictures 1 to 3 carry it, so that three more may.
+    # Pictures 1 to 3 have it, so that three more may.
     assert sorted(j.picture for j in found.judgements) == [1, 2, 3, 4, 5, 6] and found.capped == 2
 
 

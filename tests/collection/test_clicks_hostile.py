@@ -46,7 +46,7 @@ def test_a_file_of_lies_hardly_moves_any_word(
     assert report.clicks == 24_000
     trained = c.train(rankers=["ridge"], features=["deep"], force=True)
     after = found(c)
-    # A tenth of the words that pictures carry, 240 of them, is all that one file may give.
+    # A tenth of the words that pictures have, 240 of them, is all that one file may give.
     assert len(trained.clicks.judgements) == 24 and trained.clicks.capped > 500
     mean = [sum(p.values()) / len(p) for p in (before, after)]
     record_property("P@10 of all words before and after", f"{mean[0]:.3f} {mean[1]:.3f}")

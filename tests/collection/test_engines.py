@@ -82,7 +82,7 @@ class Asking:
     def take(self, ask: Callable[[], Answer]) -> Answer:
         before = self.asked()
         got = ask()
-        # Those that carry a word come first, by what they carry; no engine is needed for them.
+        # Those that have a word come first, by what they have; no engine is needed for them.
         by_engine = self.engine is not None and not all(h.tagged for h in got.hits)
         assert got.served == "" and (self.asked() > before or not by_engine)
         self.found.append([(h.picture, Score(h.score), h.learned) for h in got.hits])
@@ -143,7 +143,7 @@ def test_going_back_to_an_older_model_and_loading_that_again(
     again = c.engines.load_milvus(milvus.uri)
     words = [t for t in again.tables if t.table.by == "words"]
     assert {t.name for t in words} <= {t.name for t in first.tables}
-    assert [(t.state, t.sent) for t in words] == [("resumed", 0)]
+    assert [(t.state, t.loaded) for t in words] == [("resumed", 0)]
     served = Collection.open(c.root, store=c.store_folder.path, engine=milvus.uri)
     assert served.search("red").hits == c.search("red").hits and not served.search("red").served
     # Versions that cannot be gone back to leave neither a table nor an alias.

@@ -64,10 +64,10 @@ def check_words(c: Collection, query: str, **filters: Any) -> set[str]:
         if w.hit.learned:
             assert learnt is not None
             total = float(learnt.combination.probability(total, [s.weight for s in w.words]))
-            assert any(not s.carried for s in w.words)
+            assert any(not s.tagged for s in w.words)
         assert w.hit.score == pytest.approx(total + w.hit.tagged, abs=2e-4)
         kinds.add("tagged" if w.hit.tagged else "learnt" if w.hit.learned else "some")
-        assert all(s.carried for s in w.words) == w.hit.tagged
+        assert all(s.tagged for s in w.words) == w.hit.tagged
     return kinds
 
 
@@ -80,10 +80,10 @@ def test_words_add_up_to_the_score_of_every_kind_of_hit(trained: Collection) -> 
     assert w.parts is None and "left out" in w.problem
 
 
-def test_a_carried_word_counts_as_known_and_is_marked(trained: Collection) -> None:
+def test_a_tag_counts_as_known_and_is_marked(trained: Collection) -> None:
     found = why(trained, "red cold", 500, cut=False, pictures=0)
-    learnt = next(w for w in found if w.hit.learned and any(s.carried for s in w.words))
-    cold = next(s for s in learnt.words if s.carried)
+    learnt = next(w for w in found if w.hit.learned and any(s.tagged for s in w.words))
+    cold = next(s for s in learnt.words if s.tagged)
     assert "tagged (" in learnt.lines()[learnt.words.index(cold)]
     assert cold.seen is not None and 0 <= cold.seen <= 1
     with trained.store_folder.reader() as reader:
@@ -111,7 +111,7 @@ def peak_on_square(w: Explanation, place: tuple[int, int, int]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "filters", [{}, {"filters": Filters(untagged=True)}], ids=["carried", "learnt"]
+    "filters", [{}, {"filters": Filters(untagged=True)}], ids=["tagged", "learnt"]
 )
 def test_the_strongest_part_is_the_square_that_makes_the_word(
     trained: Collection, tmp_path: Path, filters: dict[str, Any]

@@ -52,7 +52,7 @@ def test_words_have_the_kind_of_the_strongest_statement(c: Collection) -> None:
     save(c.store_folder, "s", "Cosy", 0)
     given = gathered(c, proposed={1: [TREE, ProposedWord("ice", 0.4)]})[1]
     assert words(given) == {
-        "tree": "carried", "snow": "accepted", "Cosy": "accepted", "winter": "accepted",
+        "tree": "tagged", "snow": "accepted", "Cosy": "accepted", "winter": "accepted",
         "trees": "accepted", "ice": "proposed",
     }  # fmt: skip
     by_word = {w.word: w for w in given.words}
@@ -70,12 +70,12 @@ def test_words_that_somebody_said_no_to_are_left_out(c: Collection) -> None:
     reindex(c)
     judge(c, "tree", 2, False)
     given = gathered(c, proposed={1: [TREE], 3: [TREE]})
-    assert words(given[1]) == {"snow": "carried"}
-    assert words(given[2]) == {"tree house": "carried", "red barn": "carried"}
-    assert words(given[3]) == {"dog": "carried", "tree": "proposed"}
-    assert words(given[5]) == {"snow": "carried"}, "nobody said which of the two does not fit"
+    assert words(given[1]) == {"snow": "tagged"}
+    assert words(given[2]) == {"tree house": "tagged", "red barn": "tagged"}
+    assert words(given[3]) == {"dog": "tagged", "tree": "proposed"}
+    assert words(given[5]) == {"snow": "tagged"}, "nobody said which of the two does not fit"
     judge(c, "tree", 1, True)
-    assert words(gathered(c)[1]) == {"tree": "accepted", "snow": "carried"}
+    assert words(gathered(c)[1]) == {"tree": "accepted", "snow": "tagged"}
 
 
 def test_what_is_taken_back_does_not_count(c: Collection) -> None:
@@ -99,7 +99,7 @@ def test_kinds_confidence_and_untagged_pictures_can_be_chosen(c: Collection) -> 
     assert list(bare) == [8]
 
 
-def test_running_text_goes_with_carried_words_alone(c: Collection) -> None:
+def test_running_text_goes_with_tags_alone(c: Collection) -> None:
     (folder_of(c) / "000.txt").write_text("An old oak stands in the snow, all alone.")
     reindex(c)
     assert gathered(c)[1].caption == "An old oak stands in the snow, all alone."
@@ -234,7 +234,7 @@ def test_boxes_go_where_a_format_has_room_for_them(tmp_path: Path, c: Collection
         (("csv",), {}, "Name a file"),
         (("csv", "words.txt"), {}, "ends in .csv"),
         (("json", "words.json"), {}, "ends in .jsonl"),
-        (("csv", "w.csv"), {"only": ["known"]}, "among accepted, carried, proposed"),
+        (("csv", "w.csv"), {"only": ["known"]}, "among accepted, tagged, proposed"),
         (("csv", "w.csv"), {"min_confidence": 2}, "from 0 to 1"),
         (("csv", "w.csv"), {"into_collection": True}, "Leave out the flag"),
         (("xmp", "there"), {"into_collection": True}, "Leave out TARGET"),

@@ -63,8 +63,8 @@ def test_every_kind_learns_and_is_made_again_from_its_arrays(ranker: str) -> Non
     fitted = fit(recipe_of(ranker, sample), training, (rest, asked))
     scores = fitted.scores(rest.views)
     assert scores.shape == rest.labels.shape and scores.dtype == np.float32
-    carried = rest.labels.toarray() > 0
-    assert scores[carried].mean() > scores[~carried].mean()
+    tagged = rest.labels.toarray() > 0
+    assert scores[tagged].mean() > scores[~tagged].mean()
     some = np.array([4, 1])
     assert np.allclose(fitted.scores(rest.views, some), scores[:, some], atol=1e-6)
     assert all(np.isfinite(a).all() for a in fitted.to_arrays("p.").values())
@@ -74,10 +74,10 @@ def test_every_kind_learns_and_is_made_again_from_its_arrays(ranker: str) -> Non
 
 
 @pytest.mark.parametrize("ranker", [r for r in sorted(RANKERS) if RANKERS[r].input == "concat"])
-def test_long_rows_are_seen_in_a_frame_and_made_again(ranker: str) -> None:
+def test_long_rows_are_scaled_and_computed_again(ranker: str) -> None:
     sample = planted()
     rng = np.random.default_rng(3)
-    # More columns than pictures, and than a frame keeps.
+    # More columns than pictures, and than the scaling keeps.
     far = np.hstack([sample.views[DENSE], rng.normal(size=(120, 900)).astype(np.float32) / 30])
     long = replace(sample, views={DENSE: far})
     training, rest = long.only(np.arange(80)), long.only(np.arange(80, 120))
@@ -86,8 +86,8 @@ def test_long_rows_are_seen_in_a_frame_and_made_again(ranker: str) -> None:
     fitted = fit(recipe_of(ranker, long), training, (rest, asked))
     assert "basis" in fitted.arrays
     scores = fitted.scores(rest.views)
-    carried = rest.labels.toarray() > 0
-    assert scores[carried].mean() > scores[~carried].mean()
+    tagged = rest.labels.toarray() > 0
+    assert scores[tagged].mean() > scores[~tagged].mean()
     again = Fitted.from_arrays(fitted.recipe, fitted.to_arrays("p."), "p.")
     assert np.array_equal(again.scores(rest.views), scores)
 
@@ -108,7 +108,7 @@ def test_a_refit_by_the_settings_found_needs_no_validation(ranker: str) -> None:
 @pytest.mark.parametrize("ranker", [r for r in sorted(RANKERS) if RANKERS[r].input != "counts"])
 def test_every_kind_can_be_trained_and_served(ranker: str, tmp_path: Path) -> None:
     words, rows = clusters(200, 6)
-    # Pairs that few carry: of some words there is nothing to learn from while others are held out.
+    # Pairs that few have: of some words there is nothing to learn from while others are held out.
     words = [[*ws, f"rare{i // 2}"] if i < 60 else ws for i, ws in enumerate(words)]
     store_folder = plant(tmp_path / "store", words, {"signal": rows})
     options = TrainOptions(rankers=(ranker,))
@@ -246,7 +246,7 @@ def test_a_model_is_held_against_the_one_in_use_by_the_same_weights(
     assert again.current == again.candidate_on_common == again.candidate == first.proof.candidate
 
 
-def test_a_kernel_of_many_pictures_is_carried_by_some(monkeypatch: Patch) -> None:
+def test_a_kernel_of_many_pictures_is_expanded_on_some(monkeypatch: Patch) -> None:
     sample = planted(120)
     monkeypatch.setattr(grams, "MOST_PICTURES", 100)
     monkeypatch.setattr(grams, "LANDMARKS", 30)

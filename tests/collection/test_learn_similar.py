@@ -43,7 +43,7 @@ def test_judgements_are_events_and_move_the_weights(c: Collection) -> None:
         1, positive=[7, "0012.jpg"], negative=[2, 3], session="s", source="me"
     )
     assert lesson.noted == 4 and lesson.triplets == 4 and lesson.contradicted == 0
-    assert [(j.query, j.picture, j.alike, j.source) for j in said(c)] == [
+    assert [(j.query, j.picture, j.similar, j.source) for j in said(c)] == [
         (1, 7, True, "me"), (1, 13, True, "me"), (1, 2, False, "me"), (1, 3, False, "me"),
     ]  # fmt: skip
     after = weights(c)

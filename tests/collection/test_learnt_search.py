@@ -61,8 +61,8 @@ def test_filters_and_signs_hold_for_learnt_hits_too(c: Collection) -> None:
     assert not [h for h in c.search("red -warm", 50).hits if h.tagged]
 
 
-def test_words_a_picture_carries_count_as_known(c: Collection, tmp_path: Path) -> None:
-    """A picture that carries one of two words ranks by the other alone."""
+def test_words_a_picture_has_count_as_known(c: Collection, tmp_path: Path) -> None:
+    """A picture that has one of two words ranks by the other alone."""
     (tmp_path / "photos" / "090_x.txt").write_text("cold")
     c.index()
     c.train()

@@ -20,7 +20,7 @@ from tests.factories.plugins import plugged
 def c(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
     """Return a trained collection in which `bathes` is on one red picture, `barks` on a blue one.
 
-    Pictures from 90 on carry no word.
+    Pictures from 90 on have no word.
     """
     folder = tmp_path_factory.mktemp("rare")
     photos = paint_some_with_words(folder / "photos")
@@ -48,7 +48,7 @@ def test_a_word_on_one_picture_leaves_what_the_others_predict(c: Collection) -> 
     assert found.not_learned == (NotLearned("bathes", 1),) and found.predicted is True
     assert str(found.not_learned[0]) == "bathes (on 1 picture)" and not found.unknown
     first, *others = found.hits
-    # The one that carries both words comes first, by all its words.
+    # The one that has both words comes first, by all its words.
     assert first.name == "006_x.png" and first.tagged and first.score > 1
     assert not any(h.tagged for h in others)
     assert {h.name for h in c.search("red", 500)} <= {h.name for h in found}
@@ -56,13 +56,13 @@ def test_a_word_on_one_picture_leaves_what_the_others_predict(c: Collection) -> 
     assert scores == sorted(scores, reverse=True)
 
 
-def test_pictures_that_carry_the_word_alone_match_in_part(c: Collection) -> None:
+def test_pictures_that_have_the_word_alone_match_in_part(c: Collection) -> None:
     hits = c.search("red barks", 500).hits
     some = [h.name for h in hits if not h.tagged and not h.learned]
     assert some == ["008_x.png"]
 
 
-def test_a_word_that_nobody_carries_is_named_as_well(c: Collection) -> None:
+def test_a_word_that_no_picture_has_is_named_as_well(c: Collection) -> None:
     found = c.search("red xyzzy", 500)
     assert found.not_learned == (NotLearned("xyzzy", 0),)
     assert str(found.not_learned[0]) == "xyzzy (on no picture)"
@@ -104,7 +104,7 @@ def test_sessions_rank_by_the_words_that_were_learned(c: Collection) -> None:
     with c.judge("red") as session:
         alone = [h.name for h in session.next(500) if int(h.name[:3]) >= 90]
     assert [h.name for h in ranking if int(h.name[:3]) >= 90] == alone
-    refined = c.sessions.refine("red bathes", pictures="090_x.png", k=5)
+    refined = c.sessions.refine("red bathes", examples="090_x.png", k=5)
     assert refined.not_learned == ranking.not_learned
 
 

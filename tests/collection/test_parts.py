@@ -57,7 +57,7 @@ def test_the_first_within_are_what_a_cut_list_begins_with(c: Collection, query: 
     n = all_.part.within
     assert n is not None and n == shown.part.within
     assert [h.picture for h in all_][:n] == [h.picture for h in shown][:n]
-    # What a cut list has below the line carries some of the words, and was not found by looks.
+    # What a cut list has below the line has some of the words, and was not found by looks.
     assert not any(h.tagged or h.learned for h in shown.hits[n:])
     assert not any(h.tagged for h in all_.hits[n:])
     if " " not in query:

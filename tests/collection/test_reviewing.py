@@ -1,4 +1,4 @@
-"""Reviews: answers are judgements, never asked again, taken back, carried, and taught."""
+"""Reviews: answers are judgements, never asked again, undone, applied, and learned from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def key(s: Suggestion) -> tuple[int, str, bool]:
     return s.picture, s.word, s.add
 
 
-def carries(c: Collection, s: Suggestion) -> bool:
+def has_word(c: Collection, s: Suggestion) -> bool:
     return any(s.word in t.tags for t in c.pictures.words(s.picture))
 
 
@@ -48,11 +48,11 @@ def test_answers_are_in_the_log_before_the_next_question(own: Collection) -> Non
         (yes.picture, yes.word): 1.0, (no.picture, no.word): 0.0, (doubt.picture, "cow"): 0.0,
     }  # fmt: skip
     assert doubt.picture == TOO_MUCH + 1 and review.answered == 3
-    # Nothing is carried before the review is closed, and nobody is asked again all the same.
-    assert not carries(own, yes)
+    # Nothing is applied before the review is closed, and nobody is asked again all the same.
+    assert not has_word(own, yes)
     now = {key(s) for s in own.tag().suggestions}
     assert not now & {key(s) for s in (yes, no, doubt)} and own.tag().judged == 3
-    assert review.close() == 1 and carries(own, yes) and not carries(own, no)
+    assert review.close() == 1 and has_word(own, yes) and not has_word(own, no)
     assert not pending(own.store_folder)
 
 
@@ -69,8 +69,8 @@ def test_accepted_words_are_found_by_search_and_taught(own: Collection) -> None:
     assert placer is not None
     terms = placer.columns([_id(yes.word), _id("cow")])
     at = placer.ids.tolist()
-    assert placer.carried[at.index(yes.picture), terms[0]]
-    assert not placer.carried[at.index(doubt.picture), terms[1]]
+    assert placer.tagged[at.index(yes.picture), terms[0]]
+    assert not placer.tagged[at.index(doubt.picture), terms[1]]
     now = {key(s) for s in own.tag().suggestions}
     assert not now & {key(yes), key(doubt)}
 
@@ -92,7 +92,7 @@ def test_a_no_is_remembered_for_good_also_by_the_next_model(own: Collection) -> 
     left = own.tag()
     assert key(no) not in {key(s) for s in left.suggestions} and left.judged == 2
     assert {e.body["relevance"] for e in events_of(own, "judged")} == {0.0, 1.0}
-    assert carries(own, doubt)
+    assert has_word(own, doubt)
 
 
 def test_the_last_answer_can_be_taken_back_and_all_of_them(own: Collection) -> None:
@@ -105,14 +105,14 @@ def test_the_last_answer_can_be_taken_back_and_all_of_them(own: Collection) -> N
     assert review.undo() == no
     assert key(no) in {key(s) for s in own.tag().suggestions}
     review.close()
-    assert carries(own, yes)
+    assert has_word(own, yes)
     again = own.tagging.review()
     assert key(yes) not in {key(s) for s in again.suggestions}
     again.close()
     (session,) = own.sessions.all()
-    assert (session.id, session.relevant, session.other) == (review.id, 1, 0)
+    assert (session.id, session.positive, session.negative) == (review.id, 1, 0)
     assert own.sessions.revert(review.id)
-    assert not carries(own, yes) and key(yes) in {key(s) for s in own.tag().suggestions}
+    assert not has_word(own, yes) and key(yes) in {key(s) for s in own.tag().suggestions}
 
 
 def test_several_answers_on_one_picture_all_count(own: Collection) -> None:
@@ -123,7 +123,7 @@ def test_several_answers_on_one_picture_all_count(own: Collection) -> None:
         review.answer(mine[0], True)
         review.answer(mine[1], False)
     state = own.sessions.get(review.id)
-    assert (state.relevant, state.other) == (1, 1)
+    assert (state.positive, state.negative) == (1, 1)
 
 
 def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> None:
@@ -131,21 +131,21 @@ def test_an_undo_after_words_were_published_takes_them_away(own: Collection) -> 
     yes, _, _ = some(review)
     review.answer(yes, True)
     settle(own.store_folder, 0.0)
-    assert carries(own, yes)
+    assert has_word(own, yes)
     review.undo()
-    assert review.close() == 1 and not carries(own, yes)
+    assert review.close() == 1 and not has_word(own, yes)
 
 
-def test_answers_stand_where_the_store_is_busy_and_are_carried_later(own: Collection) -> None:
+def test_answers_stand_where_the_store_is_busy_and_are_applied_later(own: Collection) -> None:
     review = own.tagging.review()
     yes, _, _ = some(review)
     with Lock(own.store_folder.path, "index", 0.0):
         review.answer(yes, True)
         with pytest.raises(StoreBusy):
             review.close()
-    assert pending(own.store_folder) and not carries(own, yes)
+    assert pending(own.store_folder) and not has_word(own, yes)
     own.tagging.review().close()
-    assert carries(own, yes) and own.store.verify().sound
+    assert has_word(own, yes) and own.store.verify().sound
 
 
 def test_nothing_is_written_among_the_pictures(own: Collection) -> None:

@@ -31,7 +31,7 @@ KINDS = 6
 
 @pytest.fixture
 def untagged(tmp_path: Path) -> Collection:
-    """Return 120 pictures of six clusters, none of which carries a word."""
+    """Return 120 pictures of six clusters, none of which has a word."""
     _, rows = clusters(120, KINDS, noise=0.4)
     plant(tmp_path / "store", [[]] * 120, {"deep": rows})
     photos = tmp_path / "photos"
@@ -76,7 +76,7 @@ def model_of(c: Collection) -> WordModel:
 
 
 @pytest.mark.parametrize("positives", [2, 3, 8])
-def test_a_saved_word_is_learned_where_no_picture_carries_any_other(
+def test_a_saved_word_is_learned_where_no_picture_has_any_other(
     untagged: Collection, positives: int
 ) -> None:
     judged_and_saved(untagged, "cat", positives)
@@ -96,9 +96,9 @@ def test_the_report_says_of_each_saved_word_what_held_out_pictures_tell(
 ) -> None:
     judged_and_saved(untagged, "cat", 8)
     report = untagged.train()
-    carriers = np.array(of_kind(0)[:8])
+    tagged = np.array(of_kind(0)[:8])
     (cat,) = report.saved
-    held = int((fold_of(carriers) == HELD_OUT).sum())
+    held = int((fold_of(tagged) == HELD_OUT).sum())
     assert (cat.word, cat.pictures, cat.negatives, cat.held_out) == ("cat", 8, 8, held)
     assert cat.avgp is not None and cat.untrained is not None and cat.avgp > cat.untrained
     assert f"{held} of them held out" in str(cat) and "AvgP" in str(cat)
@@ -178,7 +178,7 @@ def test_a_reverted_session_teaches_nothing(untagged: Collection) -> None:
     session = judged_and_saved(untagged, "cat", 3)
     untagged.train()
     untagged.sessions.revert(session)
-    with pytest.raises(CollectionError, match="None of the 120 pictures carries a word"):
+    with pytest.raises(CollectionError, match="None of the 120 pictures has a word"):
         untagged.train()
 
 

@@ -50,10 +50,10 @@ def test_a_session_of_a_picture_finds_more_of_its_kind_each_round(tmp_path: Path
     assert session.after > session.before and session.share < 1
 
 
-def test_a_session_of_words_finds_pictures_that_do_not_carry_them(c: Collection) -> None:
+def test_a_session_of_words_finds_pictures_that_do_not_have_them(c: Collection) -> None:
     session = c.judge("word2")
     first = session.next(20)
-    # Ten carry the word; those that look like them follow.
+    # Ten have the word; those that look like them follow.
     assert [h.tagged for h in first] == [True] * 10 + [False] * 10
     assert not any(h.learned for h in first)
     assert precision([h.picture for h in first], 2) >= 0.9
@@ -198,7 +198,7 @@ def test_only_one_label_can_be_made_of_a_session(c: Collection, word: str) -> No
 def test_a_session_can_begin_with_several_pictures(c: Collection) -> None:
     both = c.judge(pictures=[1, "0001.jpg", 1])
     found = [h.picture for h in both.next(30)]
-    assert both.start.like == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
+    assert both.start.examples == (1, 2) and sum(kind_of(p) in (0, 1) for p in found) >= 20
     assert not {1, 2} & set(found)
     both.mark(positive=[7], negative=[3])
     assert events_of(c, "judged")[0].body["like"] == [1, 2]
@@ -247,12 +247,12 @@ def test_slips_are_at_hand_where_judged_pictures_are_hidden(c: Collection) -> No
     assert not session.next(5).doubted
 
 
-def test_unwanted_and_required_words_stay_in_force(c: Collection) -> None:
+def test_excluded_and_required_words_stay_in_force(c: Collection) -> None:
     session = c.judge("pair0 -word0")
     session.mark(positive=[2], negative=[3, 4])
     found = {h.picture for h in session.next(200)}
-    carriers = {h.picture for h in c.search("word0").hits if h.tagged}
-    assert carriers and not carriers & found
+    tagged = {h.picture for h in c.search("word0").hits if h.tagged}
+    assert tagged and not tagged & found
 
 
 def test_a_session_of_words_where_all_fits_never_runs_dry(c: Collection) -> None:
@@ -263,9 +263,9 @@ def test_a_session_of_words_where_all_fits_never_runs_dry(c: Collection) -> None
         assert len(hits) == 4 and not set(hits) & set(seen)
         seen += hits
         session.mark(positive=hits)
-    # All that carry the word are judged, and of the others it says nothing.
+    # All that have the word are judged, and of the others it says nothing.
     assert session.share == 0.0 and session.before is None
-    # Ten carry the word; what follows them is of their kind.
+    # Ten have the word; what follows them is of their kind.
     assert precision(seen, 2) >= 0.9
     every = session.next(200).hits
     assert len({h.picture for h in every}) == 120
@@ -275,14 +275,14 @@ def test_a_session_of_words_where_all_fits_never_runs_dry(c: Collection) -> None
         assert abs(session.why(h).score - h.score) < 1e-4
 
 
-def test_where_carriers_do_not_fit_others_like_the_rest_of_them_follow(c: Collection) -> None:
+def test_where_tagged_pictures_do_not_fit_others_like_the_rest_follow(c: Collection) -> None:
     session = c.judge("pair0")
-    carriers = [h.picture for h in session.next(200) if h.tagged]
-    wrong = [p for p in carriers if kind_of(p) == 1]
+    tagged = [h.picture for h in session.next(200) if h.tagged]
+    wrong = [p for p in tagged if kind_of(p) == 1]
     session.mark(negative=wrong)
     followers = [h.picture for h in session.next(30, hide_judged=True) if not h.tagged]
     assert precision(followers[:5], 0) == 1.0
-    session.mark(negative=[p for p in carriers if kind_of(p) == 0])
+    session.mark(negative=[p for p in tagged if kind_of(p) == 0])
     # Nothing is left that tells what is wanted, so nothing can follow.
     dry = session.next(30, hide_judged=True)
     assert not dry.hits and "No picture is left to judge" in dry.remarks[-1]

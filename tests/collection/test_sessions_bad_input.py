@@ -63,14 +63,14 @@ def test_nonsense_is_refused_before_anything_is_written(
 def test_whole_numbers_of_numpy_name_pictures(c: Collection) -> None:
     for like in (np.int64(3), np.array([3]), [np.uint8(3)], np.array(3), Path("0002.jpg")):
         # `pictures` is what `positive` was called earlier.
-        assert c.judge(pictures=like).start.like == (3,)
+        assert c.judge(pictures=like).start.examples == (3,)
         session = c.judge(positive=like)
-        assert session.start.like == (3,)
+        assert session.start.examples == (3,)
     assert session.mark(positive=np.array([9, 15]), negative=[np.int32(2)]) == 3
     assert session.judged == {9: True, 15: True, 2: False}
     assert session.why(np.int64(9)).judged is True and session.why(2).judged is False
     hit = session.next(np.int64(1)).hits[0]  # type: ignore[arg-type]
-    assert c.judge(pictures=hit).start.like == (hit.picture,)
+    assert c.judge(pictures=hit).start.examples == (hit.picture,)
     for wrong in (True, 2.5, None):
         with pytest.raises(UsageError, match="names no picture"):
             c.judge(pictures=wrong)  # type: ignore[arg-type]
@@ -186,7 +186,7 @@ def test_an_empty_ranking_says_so_and_can_still_learn(c: Collection) -> None:
     session = c.judge("unheard")
     first = session.next(10)
     assert len(first) == 0 and first.unknown[0].word == "unheard"
-    assert any("No picture carries 'unheard'" in s for s in first.remarks)
+    assert any("No picture has the word 'unheard'" in s for s in first.remarks)
     assert any("No picture fits" in s for s in first.remarks)
     session.mark(positive=[1, 7, 13], negative=[2, 3, 4])
     assert {(h.picture - 1) % 6 for h in session.next(10)} == {0}
@@ -210,7 +210,7 @@ def test_sessions_that_others_wrote_are_listed_but_not_resumed(c: Collection) ->
         body = {"query": "tree", "relevance": 1.0, "source": "me"}
         judging.append([NewEvent("judged", 3, body, "told")])  # type: ignore[arg-type]
     found = {s.id: s for s in c.sessions.all()}
-    assert (found["by hand"].relevant, found["by hand"].other) == (1, 1)
+    assert (found["by hand"].positive, found["by hand"].negative) == (1, 1)
     assert found["told"].query == "tree" and not found["told"].resumable
     with pytest.raises(UsageError, match="cannot be resumed"):
         c.judge(resume="told")

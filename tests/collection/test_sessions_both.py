@@ -42,7 +42,7 @@ def test_pictures_of_that_word_and_look_come_first(
     coloured: Collection, tmp_path: Path, word: str, look: str
 ) -> None:
     found = coloured.sessions.refine(
-        word, pictures=drawn(tmp_path, look), k=5, compute=InlineCompute()
+        word, examples=drawn(tmp_path, look), k=5, compute=InlineCompute()
     )
     assert {colour_of(h.picture) for h in found} == {look} and all(h.tagged for h in found)
     plain = coloured.search(word, 5)
@@ -52,29 +52,29 @@ def test_pictures_of_that_word_and_look_come_first(
 
 def test_words_count_where_looks_do_not_fit_them(coloured: Collection, tmp_path: Path) -> None:
     found = coloured.sessions.refine(
-        "yellow", pictures=drawn(tmp_path, "blue"), k=20, compute=InlineCompute()
+        "yellow", examples=drawn(tmp_path, "blue"), k=20, compute=InlineCompute()
     )
     colours = [colour_of(h.picture) for h in found]
     assert {"yellow", "blue"} == set(colours)
 
 
-def test_words_required_and_unwanted_hold(coloured: Collection, tmp_path: Path) -> None:
+def test_words_required_and_excluded_hold(coloured: Collection, tmp_path: Path) -> None:
     blue = drawn(tmp_path, "blue")
-    without = coloured.sessions.refine("cold -blue", pictures=blue, k=60, compute=InlineCompute())
+    without = coloured.sessions.refine("cold -blue", examples=blue, k=60, compute=InlineCompute())
     assert "blue" not in {colour_of(h.picture) for h in without} and len(without) == 50
-    only = coloured.sessions.refine("+white", pictures=blue, k=60, compute=InlineCompute())
+    only = coloured.sessions.refine("+white", examples=blue, k=60, compute=InlineCompute())
     assert {colour_of(h.picture) for h in only} == {"white"}
 
 
 def test_pictures_of_the_collection_and_judgements_go_with_words(tmp_path: Path) -> None:
     c = judged_collection(tmp_path)
-    found = c.sessions.refine("word0", pictures=1, k=19)
+    found = c.sessions.refine("word0", examples=1, k=19)
     assert 1 not in [h.picture for h in found]
-    alone = (c.sessions.refine(pictures=1, k=19), c.search("word0", 19))
+    alone = (c.sessions.refine(examples=1, k=19), c.search("word0", 19))
     good = [[kind_of(h.picture) for h in r].count(kind_of(1)) for r in (found, *alone)]
     assert good[0] > max(good[1:]), good
     unfit = [h.picture for h in found][:2]
-    less = c.sessions.refine("word0", pictures=1, negative=unfit, k=19)
+    less = c.sessions.refine("word0", examples=1, negative=unfit, k=19)
     assert not {1, *unfit} & {h.picture for h in less}
     assert events_of(c, "judged", "session-started") == []
 
@@ -83,8 +83,8 @@ def test_what_cannot_be_asked_is_refused(coloured: Collection, tmp_path: Path) -
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"\x89PNG\r\nno more")
     with pytest.raises(DataError, match=r"broken\.png cannot be read"):
-        coloured.sessions.refine("cold", pictures=broken, compute=InlineCompute())
+        coloured.sessions.refine("cold", examples=broken, compute=InlineCompute())
     with pytest.raises(QueryError, match="names no word"):
-        coloured.sessions.refine("-cold", pictures=1)
+        coloured.sessions.refine("-cold", examples=1)
     with pytest.raises(UsageError, match="names pictures"):
-        coloured.sessions.refine("./000_x.png", pictures=1)
+        coloured.sessions.refine("./000_x.png", examples=1)

@@ -22,7 +22,7 @@ def c(tmp_path: Path) -> Collection:
     return judged_collection(tmp_path)
 
 
-def carriers(c: Collection, session: str) -> list[int]:
+def tagged(c: Collection, session: str) -> list[int]:
     with c.store_folder.reader() as reader:
         return reader.catalogue.with_source(f"session:{session}")
 
@@ -55,7 +55,7 @@ def test_a_word_saved_after_a_revert_is_refused(
     once_before(monkeypatch, tags, "Writer", lambda: c.sessions.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
-    assert not carriers(c, session.id) and not c.search("find").hits
+    assert not tagged(c, session.id) and not c.search("find").hits
 
 
 def test_a_revert_while_words_are_written_takes_them_too(
@@ -66,7 +66,7 @@ def test_a_revert_while_words_are_written_takes_them_too(
     once_before(monkeypatch, tags, "publish_source", lambda: c.sessions.revert(session.id))
     with pytest.raises(UsageError, match="was reverted, so no word can be made of it"):
         session.save_as("find")
-    assert not carriers(c, session.id) and not c.search("find").hits and c.store.verify().sound
+    assert not tagged(c, session.id) and not c.search("find").hits and c.store.verify().sound
 
 
 def test_a_word_saved_while_its_session_is_reverted_goes_with_it(
@@ -77,7 +77,7 @@ def test_a_word_saved_while_its_session_is_reverted_goes_with_it(
     # The record was read, and had no words, when somebody else saves.
     once_before(monkeypatch, tags, "Judging", lambda: session.save_as("find"))
     assert c.sessions.revert(session.id)
-    assert not carriers(c, session.id) and not c.search("find").hits and c.store.verify().sound
+    assert not tagged(c, session.id) and not c.search("find").hits and c.store.verify().sound
     assert not c.sessions.revert(session.id)
 
 
@@ -87,9 +87,9 @@ def test_words_left_over_from_an_earlier_revert_are_dropped(c: Collection) -> No
     session.save_as("find")
     with Judging(c.store_folder) as judging:
         judging.append([reverted(session.id)])
-    assert carriers(c, session.id) == [7, 13]
+    assert tagged(c, session.id) == [7, 13]
     assert c.sessions.revert(session.id) and not c.sessions.revert(session.id)
-    assert not carriers(c, session.id) and not c.search("find").hits and c.store.verify().sound
+    assert not tagged(c, session.id) and not c.search("find").hits and c.store.verify().sound
 
 
 def test_a_look_at_sessions_reads_no_other_events(tmp_path: Path) -> None:

@@ -64,9 +64,9 @@ def test_scores_are_bounded_and_the_share_is_measured(
 def test_a_word_whose_pictures_are_all_judged_leaves_its_share_at_0(untaught: Collection) -> None:
     """Without a model words say nothing of the pictures that are left."""
     session = untaught.judge("word2")
-    carry = [h.picture for h in session.next(60) if h.tagged]
+    tagged = [h.picture for h in session.next(60) if h.tagged]
     others = [p for p in range(1, 60) if kind_of(p) != 2]
-    session.mark(positive=carry, negative=others)
+    session.mark(positive=tagged, negative=others)
     found = session.next(200, hide_judged=True)
     assert found.share == 0.0 and found.hits[0].learned
     assert {session.why(h).untrained for h in found} == {0.0}

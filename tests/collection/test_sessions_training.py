@@ -31,8 +31,8 @@ def sample(c: Collection, cap: int | None = None) -> Dataset:
         log.close()
 
 
-def carriers(s: Dataset, word: str) -> set[int]:
-    """Return the pictures that carry a word in a sample."""
+def tagged(s: Dataset, word: str) -> set[int]:
+    """Return the pictures that have a word in a sample."""
     column = s.labels[:, list(s.terms).index(term_id(word))].toarray()[:, 0]
     return set(s.ids[column > 0].tolist())
 
@@ -50,14 +50,14 @@ def train(c: Collection) -> str:
 
 
 def test_judgements_give_and_take_the_words_of_the_query(c: Collection) -> None:
-    before = carriers(sample(c), "word2")
-    untagged, wrong = 9, 3  # Both are of cluster 2; only the second carries its word.
+    before = tagged(sample(c), "word2")
+    untagged, wrong = 9, 3  # Both are of cluster 2; only the second has its word.
     assert untagged not in before and wrong in before
     session = c.judge("word2")
     session.mark(positive=[untagged], negative=[wrong])
-    assert carriers(sample(c), "word2") == before - {wrong} | {untagged}
+    assert tagged(sample(c), "word2") == before - {wrong} | {untagged}
     session.undo()
-    assert carriers(sample(c), "word2") == before
+    assert tagged(sample(c), "word2") == before
 
 
 def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
@@ -68,14 +68,14 @@ def test_a_session_that_began_with_a_picture_says_nothing_of_words_until_saved(
     log = EventLog(c.store_folder.events, write=False)
     assert log.judgements() == [] and log.similarity_judgements() == []
     said = log.similarity_judgements(sessions=True)
-    assert [(j.query, j.picture, j.alike) for j in said] == [
+    assert [(j.query, j.picture, j.similar) for j in said] == [
         (1, 7, True),
         (1, 13, True),
         (1, 2, False),
     ]
     log.close()
     session.save_as("treasure")
-    assert carriers(sample(c), "treasure") == {7, 13}
+    assert tagged(sample(c), "treasure") == {7, 13}
 
 
 def test_reverting_and_training_again_leaves_no_trace(c: Collection) -> None:
@@ -90,20 +90,20 @@ def test_reverting_and_training_again_leaves_no_trace(c: Collection) -> None:
 
 
 def test_one_session_can_speak_of_so_many_pictures_only(c: Collection) -> None:
-    plain = carriers(sample(c), "word2")
+    plain = tagged(sample(c), "word2")
     session = c.judge("word2")
     others = [p for p in range(1, 121) if kind_of(p) != 2]
     session.mark(positive=others[:40])
     session.mark(positive=others[40:60])
-    assert len(carriers(sample(c), "word2")) == 10 + 60
-    bounded = carriers(sample(c, 25), "word2")
+    assert len(tagged(sample(c), "word2")) == 10 + 60
+    bounded = tagged(sample(c, 25), "word2")
     assert len(bounded) == 10 + 25 and set(others[40:60]) <= bounded
     # Each session has its own measure, and what others said of the same pictures stands.
     second = c.judge("word2")
     second.mark(positive=[others[0]], negative=[others[59]])
-    again = carriers(sample(c, 25), "word2")
+    again = tagged(sample(c, 25), "word2")
     assert again == bounded - {others[59]} | {others[0]}
-    assert carriers(sample(c, 0), "word2") == plain
+    assert tagged(sample(c, 0), "word2") == plain
 
 
 def test_the_cap_is_a_setting_that_training_obeys(c: Collection) -> None:

@@ -103,7 +103,7 @@ def test_a_sidecar_of_two_pictures_is_left_to_the_other(c: Collection, other: st
     assert "tree" in (folder_of(c) / "000.jpg.xmp").read_text()
 
 
-def test_words_the_files_carry_are_no_reason_to_write(c: Collection) -> None:
+def test_words_the_files_have_are_no_reason_to_write(c: Collection) -> None:
     for path in folder_of(c).glob("*.txt"):
         path.unlink()
     (folder_of(c) / "000.jpg.xmp").write_text(DIGIKAM)

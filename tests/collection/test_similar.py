@@ -110,7 +110,7 @@ def test_shares_of_descriptors_sum_to_the_score(c: Collection) -> None:
         assert abs(shares[0].value) >= abs(shares[1].value)
 
 
-def test_several_pictures_are_all_left_out_and_unwanted_ones_push_away(c: Collection) -> None:
+def test_several_pictures_are_all_left_out_and_negative_ones_push_away(c: Collection) -> None:
     plain = c.similar("across/000.png", k=38, compute=INLINE)
     pushed = c.similar("across/000.png", negative=["across/004.png"], k=38, compute=INLINE)
     assert not {"across/000.png", "across/004.png"} & set(names(pushed.hits))
@@ -152,7 +152,7 @@ def test_pictures_that_are_gone_are_left_out_and_counted(own: Collection) -> Non
 
 
 @pytest.mark.parametrize(
-    ("asked", "unwanted", "kind", "said"),
+    ("asked", "negative", "kind", "said"),
     [
         (["nowhere.png"], [], CollectionError, "There is no picture nowhere.png, neither here nor"),
         (["across"], [], UsageError, "is a folder"),
@@ -163,10 +163,10 @@ def test_pictures_that_are_gone_are_left_out_and_counted(own: Collection) -> Non
     ],
 )
 def test_pictures_that_cannot_be_asked_for(
-    c: Collection, asked: list[str], unwanted: list[str], kind: type[Exception], said: str
+    c: Collection, asked: list[str], negative: list[str], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind, match=said):
-        c.similar(*asked, negative=unwanted, compute=INLINE)
+        c.similar(*asked, negative=negative, compute=INLINE)
 
 
 @pytest.mark.parametrize("content", [b"", b"no picture at all", b"\x89PNG\r\n\x1a\n0000"])

@@ -103,14 +103,14 @@ def plant_loud(folder: Path) -> StoreFolder:
     return plant(folder, words, {"loud": np.hstack([rows, loud]).astype(np.float32)})
 
 
-def test_a_descriptor_gets_the_frame_that_ranks_best(tmp_path: Path) -> None:
+def test_a_descriptor_gets_the_scaling_that_ranks_best(tmp_path: Path) -> None:
     store_folder = plant_loud(tmp_path / "loud")
     report = run(store_folder)
-    assert report.frames[0] in ("standard", "ranks", "damped", "rooted")
+    assert report.scalings[0] in ("standard", "ranks", "damped", "rooted")
     assert report.proof.candidate > report.proof.baseline + 0.1 and report.proof.p < 0.001
     with store_folder.reader() as reader:
         alike = load_similarity_model(store_folder, report.model, checked=True)
-        assert alike is not None and alike.frames[0].kind == report.frames[0]
+        assert alike is not None and alike.scalings[0].kind == report.scalings[0]
         want = dict(ranked_by_likeness(reader.snapshot, alike, [3], []))
         one = stored(reader.snapshot, np.array([3]), alike.descriptors, alike.lengths)
         ids = np.array(sorted(want), np.int64)

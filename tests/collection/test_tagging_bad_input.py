@@ -88,16 +88,16 @@ def test_pictures_without_words_teach_nothing_and_are_still_tagged(tmp_path: Pat
     c.index()
     report = c.models.train_regions(feature="regions")
     assert report.pictures == 24 and c.tag(filters=Filters(untagged=True)).pictures == 10
-    # Too few carry any word for a promise of nine in ten.
+    # Too few have any word for a promise of nine in ten.
     found = c.tag()
     assert not found.suggestions and {a.pictures for a in found.abstained} <= set(range(25))
-    assert {a.why for a in found.abstained} == {"fewer than 25 pictures carry it"}
+    assert {a.why for a in found.abstained} == {"fewer than 25 pictures have it"}
 
 
 @pytest.mark.parametrize(
     ("n", "words", "said"),
     [
-        (6, False, "None of the 6 pictures carries a word"),
+        (6, False, "None of the 6 pictures has a word"),
         (1, True, "nothing to learn from 1 picture"),
         (3, True, "none is on at least 3 pictures"),
     ],

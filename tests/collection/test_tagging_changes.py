@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.models.dataset import carried_and_judged, term_verdicts, verdicts
+from sightline.collection.models.dataset import tagged_and_judged, term_verdicts, verdicts
 from sightline.collection.tagging.dataset import load_list, load_region_dataset
 from sightline.collection.tagging.review import SOURCE, accepted
 from sightline.collection.tagging.training import _lowest_where
@@ -107,10 +107,10 @@ def test_synonyms_are_judged_as_what_they_count_as(own: Collection) -> None:
     boat = next(i for i in range(N - UNTAGGED) if i % 4 == 1) + 1
     said = [Judgement("vessel", boat, 0.0, SOURCE, 9)]
     with own.store_folder.reader() as reader:
-        for judgements, carried in (([], True), (said, False)):
+        for judgements, tagged in (([], True), (said, False)):
             ground = load_region_dataset(reader.snapshot, judgements, list_)
             at = int(np.searchsorted(ground.terms, term_id("vessel")))
-            assert ground.labels[int(np.searchsorted(ground.ids, boat)), at] == carried
+            assert ground.labels[int(np.searchsorted(ground.ids, boat)), at] == tagged
     twice = [Judgement("boat", 1, 1.0, "", 2), Judgement("vessel", 1, 0.0, "", 1)]
     assert term_verdicts(twice, list_) == {(1, term_id("vessel")): True}
 
@@ -131,7 +131,7 @@ def test_a_later_no_takes_an_accepted_word_back(own: Collection) -> None:
     answered(own, bare, "cow", False, "second", "judge")
     with contextlib.closing(log(own)) as events, own.store_folder.reader() as reader:
         assert accepted(events)["first"] == {}
-        picture, term = carried_and_judged(reader.snapshot, events.judgements())
+        picture, term = tagged_and_judged(reader.snapshot, events.judgements())
     assert not ((picture == bare) & (term == term_id("cow"))).any()
 
 

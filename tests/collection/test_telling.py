@@ -78,9 +78,9 @@ def test_published_points_give_the_scores_of_words_and_texts(
         assert rows is not None and segment.scores is not None
         assert rows == pytest.approx(segment.scores.rows, abs=1e-4)
         sample = load_dataset(reader.snapshot)
-        carrying = np.diff(segment.base["word_start"]) > 0
-        assert texts[carrying] == pytest.approx(learnt.served.text_points(sample.labels), abs=1e-5)
-        assert not texts[~carrying].any() and (~carrying).any()
+        tagged = np.diff(segment.base["word_start"]) > 0
+        assert texts[tagged] == pytest.approx(learnt.served.text_points(sample.labels), abs=1e-5)
+        assert not texts[~tagged].any() and (~tagged).any()
 
 
 @pytest.mark.parametrize("ranker", ACROSS)
@@ -88,7 +88,7 @@ def test_a_text_finds_pictures_and_a_picture_texts(store_folder: StoreFolder, ra
     with trained(store_folder, ranker).reader() as reader:
         space = SharedSpace(reader)
         (segment,) = reader.snapshot.segments
-        carried = [set(segment.words(r).tolist()) for r in range(len(segment.ids))]
+        tagged = [set(segment.words(r).tolist()) for r in range(len(segment.ids))]
         for word in range(6):
             point, missing = space.text_point(f"They saw word{word}, and pair{word // 2} again.")
             assert missing == ("they", "saw", "and", "again")
@@ -100,8 +100,8 @@ def test_a_text_finds_pictures_and_a_picture_texts(store_folder: StoreFolder, ra
         shares = []
         for row in range(0, 200, 7):
             texts = space.texts(pictures[row], 10, worded).ids - 1
-            own = carried[row % 6 + 6]
-            shares += [bool(own & carried[t]) for t in texts.tolist()]
+            own = tagged[row % 6 + 6]
+            shares += [bool(own & tagged[t]) for t in texts.tolist()]
         assert np.mean(shares) > 0.8
 
 

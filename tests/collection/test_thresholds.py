@@ -32,29 +32,29 @@ def test_the_lower_end_is_wilsons(n: int, data: st.DataObject) -> None:
 @given(st.integers(0, 1 << 30), st.sampled_from([0.7, 0.9]))
 def test_no_lower_threshold_keeps_the_promise(seed: int, precision: float) -> None:
     rng = np.random.default_rng(seed)
-    carried = rng.random((160, 2)) < 0.4
+    tagged = rng.random((160, 2)) < 0.4
     # Rounded, so that margins tie.
-    margins = (carried * 2.0 - 1 + rng.normal(0, 0.8, carried.shape)).round(1)
-    found = thresholds(margins, carried, precision)
-    slope, offset = calibrate(margins.astype(np.float32), carried)
+    margins = (tagged * 2.0 - 1 + rng.normal(0, 0.8, tagged.shape)).round(1)
+    found = thresholds(margins, tagged, precision)
+    slope, offset = calibrate(margins.astype(np.float32), tagged)
     for j in range(2):
         keeps = []
         for at in np.unique(margins[:, j]):
-            yes = carried[margins[:, j] >= at, j]
+            yes = tagged[margins[:, j] >= at, j]
             low = slow_lower(int(yes.sum()), len(yes))
             if low >= precision and slope[j] * at + offset[j] >= 0:
                 keeps.append((float(at), len(yes), int(yes.sum())))
         least = min(keeps, default=(np.inf, 0, 0))
-        assert (found.give[j], found.given[j], found.right[j]) == least
+        assert (found.give[j], found.n_proposed[j], found.right[j]) == least
 
 
 def test_a_word_on_few_pictures_is_never_given_however_well_it_is_told() -> None:
-    carried = np.zeros((300, 2), bool)
-    carried[:24, 0] = carried[:25, 1] = True
-    found = thresholds(np.where(carried, 3.0, -3.0), carried, 0.9)
-    assert found.give[0] == np.inf and found.given[0] == 0
-    assert found.give[1] == 3.0 and found.given[1] == found.right[1] == 25
-    assert found.carriers.tolist() == [24, 25]
+    tagged = np.zeros((300, 2), bool)
+    tagged[:24, 0] = tagged[:25, 1] = True
+    found = thresholds(np.where(tagged, 3.0, -3.0), tagged, 0.9)
+    assert found.give[0] == np.inf and found.n_proposed[0] == 0
+    assert found.give[1] == 3.0 and found.n_proposed[1] == found.right[1] == 25
+    assert found.n_tagged.tolist() == [24, 25]
 
 
 def test_nothing_is_given_that_is_likelier_wrong_than_right() -> None:
@@ -64,15 +64,15 @@ def test_nothing_is_given_that_is_likelier_wrong_than_right() -> None:
     assert found.give[0] == 5.0
 
 
-def test_carried_words_are_doubted_only_as_exceptions() -> None:
-    carried = np.zeros((400, 2), bool)
-    carried[:100] = True
-    margins = np.where(carried, 3.0, -3.0)
-    margins[0, 0] = -3.5  # carries the word and looks like those that do not
+def test_tags_are_doubted_only_as_exceptions() -> None:
+    tagged = np.zeros((400, 2), bool)
+    tagged[:100] = True
+    margins = np.where(tagged, 3.0, -3.0)
+    margins[0, 0] = -3.5  # has the word and looks like those that do not
     margins[:20, 1] = -3.5  # so many do that the model is wrong, not they
-    found = thresholds(margins, carried, 0.9)
+    found = thresholds(margins, tagged, 0.9)
     assert found.doubt[0] == -3.0 and found.doubt[1] == -np.inf
-    few = thresholds(margins[95:], carried[95:], 0.9)
+    few = thresholds(margins[95:], tagged[95:], 0.9)
     assert (few.doubt == -np.inf).all()
 
 

@@ -124,7 +124,7 @@ def test_the_gate_keeps_out_what_is_worse_than_the_model_in_use(tmp_path: Path) 
 
 
 def test_the_gate_keeps_out_what_is_worse_than_no_model(tmp_path: Path) -> None:
-    """Held-out pictures carry the words of the pictures least like them."""
+    """Held-out pictures have the words of the pictures least like them."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 2)).astype(np.float32)
     held = fold_of(np.arange(1, 401)) == HELD_OUT
@@ -207,13 +207,13 @@ def test_judgements_add_words_and_take_them_away(tmp_path: Path) -> None:
     with store_folder.reader() as reader:
         sample = load_dataset(reader.snapshot, said)
 
-    def carried(picture: int) -> set[int]:
+    def tagged(picture: int) -> set[int]:
         row = int(np.searchsorted(sample.ids, picture))
         return set(sample.terms[sample.labels[row].indices].tolist())
 
-    assert carried(61) == {term_id("word3"), term_id("pair1")}
-    assert carried(1) == {term_id("pair0")}
-    assert carried(2) == {term_id("word1"), term_id("pair0")}
+    assert tagged(61) == {term_id("word3"), term_id("pair1")}
+    assert tagged(1) == {term_id("pair0")}
+    assert tagged(2) == {term_id("word1"), term_id("pair0")}
 
 
 def test_interrupted_training_leaves_what_was_there(
@@ -258,9 +258,9 @@ def test_a_training_that_another_one_overtook_is_not_published(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([[], [], []], "None of the 3 pictures carries a word"),
+        ([[], [], []], "None of the 3 pictures has a word"),
         ([["a"]], "nothing to learn from 1 picture. Index more"),
-        ([["a", "b"], [], []], "Only 1 of the 3 pictures carries words"),
+        ([["a", "b"], [], []], "Only 1 of the 3 pictures has words"),
         ([["a"], ["a"], ["a"]], "Of 1 words none is on at least 2 pictures and missing"),
         ([["a"], ["b"], ["c"]], "Of 3 words none is on at least 2 pictures"),
     ],
@@ -344,7 +344,7 @@ def test_a_model_scores_what_its_learner_scores(tmp_path: Path) -> None:
                 one = np.array([term], np.int64)
                 never = np.array([np.nan], np.float32)
                 query = WordQuery(one, np.ones(1, np.float32), never)
-                others = np.setdiff1d(sample.ids, reader.snapshot.carrying([term], every=True))
+                others = np.setdiff1d(sample.ids, reader.snapshot.tagged_with([term], every=True))
                 top = reader.snapshot.top(query, len(others), others)
                 at = np.searchsorted(sample.ids, top.ids)
                 assert np.allclose(top.scores, rows_now[at, t], atol=1e-5)

@@ -58,7 +58,7 @@ def test_words_unseen_while_choosing_are_served_all_the_same() -> None:
     assert (combination.fill_flat().slope_ > 0).all()
 
 
-def test_a_judged_word_that_no_picture_carries_is_evaluated_too(tmp_path: Path) -> None:
+def test_a_judged_word_that_no_picture_has_is_evaluated_too(tmp_path: Path) -> None:
     words, rows = clusters(200, 20)
     store_folder = plant(tmp_path / "store", words, {"signal": rows})
     with Judging(store_folder) as judging:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.collection import Collection
+from sightline.collection import Collection, ColumnRules
 from sightline.collection.index.run import IndexReport
 from sightline.collection.index.tables import TableReport, match_table
 from sightline.compute.inline import InlineCompute
@@ -145,9 +145,9 @@ def test_what_the_owner_says_of_columns_is_remembered_with_the_table(
     c: Collection, tmp_path: Path
 ) -> None:
     table = table_of(c, tmp_path, 'no,artist,tags\na,"Roesen, Severin",red; round\n')
-    said = {"labels_in": ["artist"], "text_in": ["tags"], "label_separator": "none"}
-    planned = c.preview(words=[table], key_column="no", **said)  # type: ignore[arg-type]
-    report = index(c, words=[table], key_column="no", **said)
+    columns = ColumnRules(("artist",), ("tags",), "no", "none")
+    planned = c.preview(words=[table], columns=columns)
+    report = index(c, words=[table], columns=columns)
     assert planned.tables == report.tables and report.tables[0].matched == 1
     assert planned.to_dict()["tables"] == report.to_dict()["tables"]
     assert words_of(c) == (("Roesen, Severin",), "red; round")
@@ -155,7 +155,7 @@ def test_what_the_owner_says_of_columns_is_remembered_with_the_table(
     assert index(c).tables[0].changes.changed == 1
     assert words_of(c) == (("Ast, B. van der",), "red; small")
     assert index(c).tables == (), "a table that did not change is not read"
-    index(c, words=[table], label_separator=";", labels_in=["artist", "tags"], key_column="no")
+    index(c, words=[table], columns=ColumnRules(("artist", "tags"), (), "no", ";"))
     assert words_of(c) == (("Ast, B. van der", "red", "small"), "")
     index(c, forget_words=[table])
     with pytest.raises(UsageError, match="No column names the picture"):
@@ -163,12 +163,12 @@ def test_what_the_owner_says_of_columns_is_remembered_with_the_table(
 
 
 def test_columns_without_a_table_are_refused(c: Collection) -> None:
-    for option, value in (
-        ("labels_in", ["x"]), ("text_in", ["x"]), ("label_separator", ";")
+    for rules, flag in (
+        (ColumnRules(("x",)), "--labels-in"), (ColumnRules((), ("x",)), "--text-in"),
+        (ColumnRules(key_column="x"), "--key-column"), (ColumnRules(separator=";"), "--label-sep"),
     ):  # fmt: skip
-        flag = "--" + option.replace("_", "-")
-        with pytest.raises(UsageError, match=f"{flag} says how --words FILE"):
-            index(c, **{option: value})
+        with pytest.raises(UsageError, match=f"{flag}.* says how --words FILE"):
+            index(c, columns=rules)
 
 
 def test_words_read_by_earlier_rules_stay_until_the_table_is_read_again(

@@ -29,7 +29,7 @@ ODD = st.text(min_size=1, max_size=20).map(writable).filter(bool) | st.sampled_f
 def picture(
     words: list[str], path: bytes = b"a.jpg", caption: str = "", number: int = 7
 ) -> ExportedPicture:
-    given = tuple(ExportedWord(w, "carried", ("txt",)) for w in words)
+    given = tuple(ExportedWord(w, "tagged", ("txt",)) for w in words)
     return ExportedPicture(number, path, 40, 20, "JPEG", given, caption)
 
 
@@ -40,7 +40,7 @@ def read_back(
     file = tmp_path / f"words{ending}"
     file.write_bytes(b"".join(parts(pictures)))
     read = read_words_file(file)
-    assert read.dropped == read.ignored == read.remarks == ()
+    assert not read.dropped and not read.ignored and not read.remarks
     roots = roots_of(os.fsencode(tmp_path))
     words = {inside_of(key, roots): tags for key, tags in read.keyed[0].words.items()}
     return {path: (tags.tags, tags.text) for path, tags in words.items() if path is not None}

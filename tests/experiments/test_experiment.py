@@ -16,7 +16,7 @@ from sightline_experiments.tuning import Search, Settings, Stage
 GROUP = ("made",)
 SEARCH = Search(
     {"a": 1, "b": 1},
-    (Stage(({"a": 2}, {"a": 3}, {"a": 4}), once=True), Stage(({"b": 2}, {"b": 9}))),
+    (Stage(({"a": 2}, {"a": 3}, {"a": 4}), first_split=True), Stage(({"b": 2}, {"b": 9}))),
 )
 
 

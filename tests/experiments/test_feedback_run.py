@@ -14,7 +14,7 @@ from sightline.errors import MissingExtra
 from sightline.measures.figures import Figures
 from sightline.measures.significance import wilcoxon
 from sightline.progress import NoProgress
-from sightline.similarity.frames import KINDS
+from sightline.similarity.scaling import KINDS
 from sightline_experiments.cache import temporary
 from sightline_experiments.feedback import report, run
 from sightline_experiments.feedback.methods import LINEAR, METHODS, REDUCED, SHIPPED
@@ -70,7 +70,7 @@ def test_every_method_is_measured_but_what_is_not_installed(found: FeedbackResul
         assert ran.sweep[1.0] is ran.tracks[LINEAR] and list(ran.sweep) == [0.01, 1.0]
         assert ran.noisy is not None
         first = [t.average[0].tolist() for name, t in ran.tracks.items() if name != REDUCED]
-        assert all(a == first[0] for a in first), "all in one frame begin with the same ranking"
+        assert all(a == first[0] for a in first), "all in one scaling begin with the same ranking"
     assert len(found.notes) == 2 and "sightline[baselines]" in found.notes[0]
 
 
@@ -125,7 +125,7 @@ def test_the_full_plan_is_the_papers() -> None:
     assert (plan.queries, plan.rounds, plan.shown, plan.most) == (500, 9, 20, 180)
     assert plan.features == FEATURES and plan.methods == tuple(METHODS)
     assert (min(plan.sweep), max(plan.sweep)) == (0.001, 1000.0) and plan.flipped == 0.1
-    assert {plan.frame, *(METHODS[m].frame or plan.frame for m in plan.methods)} <= set(KINDS)
+    assert {plan.scaling, *(METHODS[m].scaling or plan.scaling for m in plan.methods)} <= set(KINDS)
     assert plan.features == FEATURES
     assert quick_plan().queries < plan.queries
     assert plan.with_options(("ehd",)).features == ("ehd",)

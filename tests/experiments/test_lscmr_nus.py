@@ -49,14 +49,14 @@ def found(c: NusWide) -> LscmrResults:
 
 def test_parts_have_the_sizes_of_the_plan_and_share_no_picture(c: NusWide) -> None:
     parts = make_parts(c, PLAN)
-    assert [len(p.places) for p in parts] == [80, 60, 150]
+    assert [len(p.positions) for p in parts] == [80, 60, 150]
     assert [len(p.query_rows) for p in parts] == [80, 20, 40]
-    together = np.concatenate([p.places for p in parts])
+    together = np.concatenate([p.positions for p in parts])
     assert len(set(together.tolist())) == len(together)
-    assert set(together.tolist()) <= set(c.places.tolist())
+    assert set(together.tolist()) <= set(c.positions.tolist())
     for p in parts:
         assert len(set(p.query_rows.tolist())) == len(p.query_rows) and p.query_rows.max() < len(
-            p.places
+            p.positions
         )
         for rows in (p.pictures, p.texts):
             lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
@@ -67,10 +67,10 @@ def test_parts_have_the_sizes_of_the_plan_and_share_no_picture(c: NusWide) -> No
 
 def test_what_is_learnt_does_not_depend_on_test_pictures(c: NusWide) -> None:
     train, validation, test = make_parts(c, PLAN)
-    where = np.flatnonzero(np.isin(c.places, test.places))
+    where = np.flatnonzero(np.isin(c.positions, test.positions))
     tags, pictures = c.tags.tolil(), c.pictures.tolil()
     tags[where], pictures[where] = 1.0, 7.0
-    changed = NusWide(pictures.tocsr(), tags.tocsr(), c.concepts, c.names, c.places)
+    changed = NusWide(pictures.tocsr(), tags.tocsr(), c.concepts, c.names, c.positions)
     again = make_parts(changed, PLAN)
     for before, after in zip((train, validation), again, strict=False):
         assert np.array_equal(before.pictures.toarray(), after.pictures.toarray())
@@ -82,8 +82,8 @@ def test_relevant_is_what_shares_a_concept_and_candidates_are_training_pictures(
     c: NusWide,
 ) -> None:
     train, validation, _ = make_parts(c, PLAN)
-    place = {p: i for i, p in enumerate(c.places.tolist())}
-    own = c.concepts[[place[p] for p in train.places.tolist()]]
+    place = {p: i for i, p in enumerate(c.positions.tolist())}
+    own = c.concepts[[place[p] for p in train.positions.tolist()]]
     for task in make_tasks(train, validation, 10):
         candidates, relevance = task.lists()
         assert candidates.shape == relevance.shape == (80, 10) and candidates.max() < 80
@@ -152,8 +152,8 @@ def test_sparse_queries_are_the_same_targets_as_dense_ones(listed: bool) -> None
     candidates = np.sort(rng.random((6, 9)).argsort(axis=1)[:, :5], axis=1) if listed else None
     relevance = rng.random((6, 5 if listed else 9)) < 0.5
     a, b = (query_targets(q, 9, candidates, relevance) for q in (dense, csr_array(dense)))
-    assert np.array_equal(a.queries.fit, b.queries.fit)
-    assert np.array_equal(a.n_negative, b.n_negative) and np.array_equal(a.other, b.other)
+    assert np.array_equal(a.queries.relevant, b.queries.relevant)
+    assert np.array_equal(a.n_negative, b.n_negative) and np.array_equal(a.negative, b.negative)
     for i in range(len(a.queries)):
         row = np.zeros(8, np.float32)
         at = slice(b.queries.start[i], b.queries.start[i + 1])
@@ -166,9 +166,9 @@ def test_documents_that_are_all_listed_need_no_list() -> None:
     queries, relevance = rng.random((6, 4)), rng.random((6, 9)) < 0.5
     every = np.broadcast_to(np.arange(9), relevance.shape)
     told, untold = (query_targets(queries, 9, given, relevance) for given in (every, None))
-    for name in ("start", "term", "weight", "fit_start", "fit"):
+    for name in ("start", "term", "weight", "relevant_start", "relevant"):
         assert np.array_equal(getattr(told.queries, name), getattr(untold.queries, name))
-    assert np.array_equal(told.n_negative, untold.n_negative) and not len(untold.other)
+    assert np.array_equal(told.n_negative, untold.n_negative) and not len(untold.negative)
 
 
 def test_every_method_is_chosen_by_validation_and_measured_once(found: LscmrResults) -> None:

@@ -1,4 +1,4 @@
-"""Folds, frames, lists, distractors and the one-shot test set of paper D's protocol."""
+"""Folds, scalings, lists, distractors and the one-shot test set of paper D's protocol."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sightline.combiners.opar import OPARII, OPR
 from sightline.errors import DataError, UsageError
 from sightline.measures import average_precision
 from sightline.progress import NoProgress
-from sightline.similarity.frames import FRAMES
 from sightline.similarity.pairs import Phi
+from sightline.similarity.scaling import SCALINGS
 from sightline_experiments.online.distractors import distracted
 from sightline_experiments.online.evaluation import FoldTestSet
 from sightline_experiments.online.methods import METHODS, ONLINE
 from sightline_experiments.online.protocol import (
     N_PARTS,
     Task,
-    choose_frames,
+    choose_scalings,
     choose_task,
-    framed_rows,
     make_folds,
     ranked_lists,
+    scaled_rows,
 )
 from sightline_experiments.online.simulation import UNIFORM, equal_start, simulate
 from sightline_experiments.online.timing import learn_from_many, time_methods
@@ -98,23 +98,23 @@ def test_lists_are_the_same_in_small_blocks(task: Task, monkeypatch: pytest.Monk
     assert np.allclose(parts.rows, whole.rows, atol=1e-5)
 
 
-@pytest.mark.parametrize("frame", FRAMES)
-def test_frames_are_learnt_from_training_pictures(task: Task, frame: str) -> None:
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_scalings_are_fitted_to_training_pictures(task: Task, scaling: str) -> None:
     rows = task.views[0]
-    found = framed_rows(rows, frame, task.fold)
-    half = frame == "reduced"
+    found = scaled_rows(rows, scaling, task.fold)
+    half = scaling == "reduced"
     assert found.shape == (len(rows), 4 if half else 8) and found.dtype == np.float32
     assert np.isfinite(found).all()
     other = rows.copy()
     outside = np.setdiff1d(np.arange(len(rows)), task.fold.train)
     other[outside[0]] *= 5.0
-    again = framed_rows(other, frame, task.fold)
+    again = scaled_rows(other, scaling, task.fold)
     assert np.allclose(again[task.fold.train], found[task.fold.train], atol=1e-6)
 
 
 def test_reduced_rows_are_those_of_a_singular_value_decomposition(task: Task) -> None:
     rows = np.abs(np.random.default_rng(4).normal(1, 0.5, (len(LABELS), 6))).astype(np.float32)
-    found = framed_rows(rows, "reduced", task.fold)
+    found = scaled_rows(rows, "reduced", task.fold)
     own = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     centred = own - own[task.fold.train].mean(axis=0)
     strongest = np.linalg.svd(centred[task.fold.train])[2][:3]
@@ -126,23 +126,23 @@ def test_reduced_rows_are_those_of_a_singular_value_decomposition(task: Task) ->
 
 def test_rooted_rows_are_damped_square_roots(task: Task) -> None:
     rows = task.views[0] - 0.2
-    roots = framed_rows(rows, "root", task.fold)
-    found = framed_rows(rows, "rooted", task.fold)
-    assert np.allclose(found, framed_rows(roots, "damped", task.fold), atol=1e-6)
-    assert not np.allclose(found, framed_rows(rows, "damped", task.fold), atol=1e-2)
+    roots = scaled_rows(rows, "root", task.fold)
+    found = scaled_rows(rows, "rooted", task.fold)
+    assert np.allclose(found, scaled_rows(roots, "damped", task.fold), atol=1e-6)
+    assert not np.allclose(found, scaled_rows(rows, "damped", task.fold), atol=1e-2)
 
 
 def test_a_constant_number_becomes_zero_when_standardised(task: Task) -> None:
     rows = np.column_stack([task.views[0][:, 0], np.full(len(LABELS), 0.3, np.float32)])
-    found = framed_rows(rows.astype(np.float32), "standard", task.fold)
+    found = scaled_rows(rows.astype(np.float32), "standard", task.fold)
     assert (found[:, 1] == 0).all() and abs(found[task.fold.train, 0].mean()) < 0.05
 
 
-def test_the_frame_that_ranks_best_is_chosen(task: Task) -> None:
+def test_the_scaling_that_ranks_best_is_chosen(task: Task) -> None:
     # One number outweighs all others and says nothing, until it is scaled.
     rng = np.random.default_rng(1)
     loud = np.column_stack([task.views[0], 1000 * rng.random(len(LABELS))]).astype(np.float32)
-    chosen = choose_frames({"loud": loud}, LABELS, task.fold, NoProgress())
+    chosen = choose_scalings({"loud": loud}, LABELS, task.fold, NoProgress())
     assert chosen["loud"] in ("standard", "ranks", "damped", "rooted", "reduced")
 
 

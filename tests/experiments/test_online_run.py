@@ -32,8 +32,8 @@ PLAN = Plan(
     triplets=600,
     validation=8,
     test=6,
-    frames=("plain", "ranks"),
-    frame_queries=4,
+    scalings=("plain", "ranks"),
+    scaling_queries=4,
     sample=20,
     searches={
         "Best-Fea": Search({}),

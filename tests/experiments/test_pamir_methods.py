@@ -67,7 +67,7 @@ def avgp(scorer: Scorer, split: Split) -> float:
 
 
 def chance(split: Split) -> float:
-    relevant = np.diff(split.validation_queries.fit_start)
+    relevant = np.diff(split.validation_queries.relevant_start)
     return float(untrained_average_precision(relevant, N_HELD).mean())
 
 

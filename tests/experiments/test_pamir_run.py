@@ -43,14 +43,20 @@ PLAN = Plan(
             "PAMIR": Search(
                 {"view": "b64_k30", **LEARNING},
                 (
-                    Stage(({"view": "b128_k30"},), once=True),
-                    Stage(({"view": "g64", "kernel": "likelihood", "factor": 1.0},), once=True),
+                    Stage(({"view": "b128_k30"},), first_split=True),
+                    Stage(
+                        ({"view": "g64", "kernel": "likelihood", "factor": 1.0},), first_split=True
+                    ),
                     Stage(({"C": 1.0},)),
                 ),
             ),
             "SVM": Search(
                 {"block": 64, "terms": 30, "C": 1.0},
-                (Stage(({"view": "g64", "kernel": "likelihood", "factor": 1.0},), once=True),),
+                (
+                    Stage(
+                        ({"view": "g64", "kernel": "likelihood", "factor": 1.0},), first_split=True
+                    ),
+                ),
             ),
             "CMRM": Search({"view": "b128_k30"}),
             "CMTT": Search({"view": "b64_k30", "rank": 5}),

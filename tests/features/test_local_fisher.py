@@ -61,7 +61,7 @@ def test_a_row_is_made_of_its_parts(fitted: dict[str, Floats]) -> None:
     row = feature.describe(PICTURES[2])
     for kind, part in feature.parts.items():
         points = getattr(found, kind).astype(np.float64) - fitted[f"{kind}_middle"]
-        points = np.hstack([points @ fitted[f"{kind}_directions"], found.places - 0.5])
+        points = np.hstack([points @ fitted[f"{kind}_directions"], found.positions - 0.5])
         names = ("weights", "means", "variances")
         mixture = Mixture(*(fitted[f"{kind}_{name}"] for name in names))
         expected = improved(mixture.fisher_vector(points.astype(np.float32)))

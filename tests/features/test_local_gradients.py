@@ -44,7 +44,7 @@ def test_descriptors_equal_their_twins() -> None:
     gradients, colors, places = naive.descriptors(rgb, cells, 4)
     np.testing.assert_allclose(found.gradients, gradients, atol=2e-4)
     np.testing.assert_allclose(found.colors, colors, atol=2e-3)
-    np.testing.assert_allclose(found.places, places, atol=1e-6)
+    np.testing.assert_allclose(found.positions, places, atol=1e-6)
     assert len(found) == len(places) == 3 * 5 + 1 * 3
 
 
@@ -114,8 +114,8 @@ def test_mirrors_swap_places_cells_and_directions(side: int) -> None:
     gradients, colors = mirrored(found, rows, columns)
     np.testing.assert_allclose(other.gradients, gradients, atol=2e-4)
     np.testing.assert_allclose(other.colors, colors, atol=2e-3)
-    turned = found.places.reshape(rows, columns, 2)[:, ::-1].reshape(-1, 2)
-    np.testing.assert_allclose(other.places[:, 1], 1 - turned[:, 1], atol=1e-6)
+    turned = found.positions.reshape(rows, columns, 2)[:, ::-1].reshape(-1, 2)
+    np.testing.assert_allclose(other.positions[:, 1], 1 - turned[:, 1], atol=1e-6)
 
 
 def test_strong_gradients_have_length_one_and_weak_ones_less() -> None:
@@ -143,7 +143,7 @@ def test_small_and_narrow_pictures_have_descriptors(shape: tuple[int, int]) -> N
         found = dense_descriptors(rgb)
         assert len(found) > 0
         assert np.isfinite(found.gradients).all() and np.isfinite(found.colors).all()
-        assert found.places.min() >= 0 and found.places.max() <= 1
+        assert found.positions.min() >= 0 and found.positions.max() <= 1
 
 
 def test_a_picture_too_narrow_is_continued_evenly() -> None:

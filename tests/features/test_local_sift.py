@@ -30,7 +30,7 @@ def small(seed: int, height: int = 22, width: int = 26) -> Floats:
 def found_again(one: Keypoints, other: Keypoints, moved: NDArray[np.float64]) -> float:
     """The share of keypoints whose nearest descriptor lies where it was moved to."""
     nearest = (one.descriptors @ other.descriptors.T).argmax(axis=1)
-    apart = np.linalg.norm(other.places[nearest] - moved, axis=1)
+    apart = np.linalg.norm(other.positions[nearest] - moved, axis=1)
     return float((apart < 1.5).mean())
 
 
@@ -80,8 +80,8 @@ def test_a_spot_has_its_place_and_scale() -> None:
     for size in (2.0, 4.0, 8.0):
         spot = 40 + 180 * np.exp(-((y - 41) ** 2 + (x - 63) ** 2) / (2 * size**2))
         found = keypoints(np.repeat(spot.astype(np.uint8)[..., None], 3, axis=2))
-        best = np.abs(found.places - (41, 63)).sum(axis=1).argmin()
-        assert np.abs(found.places[best] - (41, 63)).max() < 0.5
+        best = np.abs(found.positions - (41, 63)).sum(axis=1).argmin()
+        assert np.abs(found.positions[best] - (41, 63)).max() < 0.5
         assert 0.7 < found.sigmas[best] / size < 1.4
 
 
@@ -96,9 +96,9 @@ def test_descriptors_are_square_roots_of_shares() -> None:
 def test_keypoints_are_found_again_in_a_turned_picture() -> None:
     rgb = blobs(2)
     one, other = keypoints(rgb), keypoints(np.ascontiguousarray(np.rot90(rgb)))
-    moved = np.stack([rgb.shape[1] - 1 - one.places[:, 1], one.places[:, 0]], axis=1)
+    moved = np.stack([rgb.shape[1] - 1 - one.positions[:, 1], one.positions[:, 0]], axis=1)
     assert found_again(one, other, moved) > 0.9
-    assert found_again(one, other, one.places) < 0.1
+    assert found_again(one, other, one.positions) < 0.1
 
 
 def test_keypoints_are_found_again_in_a_smaller_picture() -> None:
@@ -106,15 +106,15 @@ def test_keypoints_are_found_again_in_a_smaller_picture() -> None:
     smaller = np.asarray(Image.fromarray(rgb).resize((128, 96), Image.Resampling.LANCZOS))
     one, other = keypoints(rgb), keypoints(smaller)
     scales = one.sigmas > 2
-    chosen = Keypoints(one.descriptors[scales], one.places[scales], one.sigmas, one.angles)
-    assert found_again(chosen, other, (chosen.places + 0.5) / 1.5 - 0.5) > 0.75
-    assert found_again(chosen, other, chosen.places) < 0.1
+    chosen = Keypoints(one.descriptors[scales], one.positions[scales], one.sigmas, one.angles)
+    assert found_again(chosen, other, (chosen.positions + 0.5) / 1.5 - 0.5) > 0.75
+    assert found_again(chosen, other, chosen.positions) < 0.1
 
 
 def test_upside_down_keypoints_are_turned_by_half() -> None:
     rgb = blobs(4, 97, 129)
     one, other = keypoints(rgb), keypoints(np.ascontiguousarray(rgb[::-1, ::-1]))
-    moved = np.array([96, 128]) - one.places
+    moved = np.array([96, 128]) - one.positions
     assert found_again(one, other, moved) > 0.95
     nearest = (one.descriptors @ other.descriptors.T).argmax(axis=1)
     turned = np.abs((other.angles[nearest] - one.angles) % (2 * np.pi) - np.pi)
@@ -125,13 +125,13 @@ def test_brightness_does_not_move_keypoints() -> None:
     rgb = (blobs(5) // 2).astype(np.uint8)
     one, other = keypoints(rgb), keypoints(rgb + np.uint8(60))
     assert len(one) == len(other)
-    np.testing.assert_allclose(other.places, one.places, atol=0.02)
+    np.testing.assert_allclose(other.positions, one.positions, atol=0.02)
 
 
 def test_the_strongest_are_kept() -> None:
     rgb = blobs(6)
     every, some = keypoints(rgb), keypoints(rgb, most=10)
-    kept, all_places = ({tuple(p) for p in k.places.tolist()} for k in (some, every))
+    kept, all_places = ({tuple(p) for p in k.positions.tolist()} for k in (some, every))
     assert len(kept) == 10 and kept < all_places
 
 
@@ -140,7 +140,7 @@ def test_keypoints_lie_where_scikit_image_has_them() -> None:
     rgb = blobs(7)
     theirs, ours = feature.SIFT(), keypoints(rgb)
     theirs.detect_and_extract(rgb[..., 0] / 255)
-    apart = np.linalg.norm(ours.places[:, None] - theirs.positions, axis=2)
+    apart = np.linalg.norm(ours.positions[:, None] - theirs.positions, axis=2)
     scales = np.abs(np.log2(ours.sigmas[:, None] / theirs.sigmas))
     near = (apart < 1) & (scales < 0.3)
     assert near.any(axis=1).mean() > 0.8 and near.any(axis=0).mean() > 0.8
@@ -151,7 +151,7 @@ def test_any_shape_has_keypoints_or_none(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     for rgb in (np.zeros((*shape, 3), np.uint8), rng.integers(0, 256, (*shape, 3), dtype=np.uint8)):
         found = keypoints(rgb)
-        assert found.descriptors.shape == (len(found), 128) == (len(found.places), 128)
+        assert found.descriptors.shape == (len(found), 128) == (len(found.positions), 128)
         assert np.isfinite(found.descriptors).all() and (rgb.any() or not len(found))
     with pytest.raises(DataError, match="8-bit RGB"):
         keypoints(np.zeros((4, 4), np.uint8))

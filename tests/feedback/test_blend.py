@@ -97,9 +97,9 @@ def test_a_no_that_contradicts_all_others_is_a_slip() -> None:
     assert np.flatnonzero(blend.stands_ == 0).tolist() == [3]
     # It learns as if that had not been said.
     kept = np.delete(np.arange(40), 3)
-    without = Blend(doubts=False).start(X[0], X).partial_fit(X[judged[kept]], said[kept])
+    without = Blend(detect_mislabels=False).start(X[0], X).partial_fit(X[judged[kept]], said[kept])
     assert blend._learner.w_.tolist() == without._learner.w_.tolist()
-    misled = Blend(doubts=False).start(X[0], X).partial_fit(X[judged], said)
+    misled = Blend(detect_mislabels=False).start(X[0], X).partial_fit(X[judged], said)
     assert misled.stands_.all()
 
 

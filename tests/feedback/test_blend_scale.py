@@ -166,9 +166,9 @@ def test_a_background_without_what_words_rank_high_is_no_measure() -> None:
     """Of a model that is sure, all but the pictures with the word have next to no score."""
     random = np.random.default_rng(3)
     rows, y, _ = pictures(3, 400)
-    carries = (y > 0) & (random.random(400) < 0.5)
-    words = np.where(carries, 1.78, 1e-5 * random.random(400))
-    rest = np.flatnonzero(~carries & (np.arange(400) >= 40))
+    tagged = (y > 0) & (random.random(400) < 0.5)
+    words = np.where(tagged, 1.78, 1e-5 * random.random(400))
+    rest = np.flatnonzero(~tagged & (np.arange(400) >= 40))
     blend = Blend().start(None, rows[rest], words[rest])
     blend.partial_fit(rows[:40], y[:40], words[:40])
     assert np.abs(blend.decision_function(rows, words)).max() < 2 * LARGEST

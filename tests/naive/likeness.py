@@ -28,20 +28,20 @@ def likeness(alike: SimilarityModel, query: list[Any], picture: list[Any]) -> fl
 
 
 def ranked_by_likeness(
-    snapshot: Snapshot, alike: SimilarityModel, wanted: list[int], unwanted: list[int]
+    snapshot: Snapshot, alike: SimilarityModel, positive: list[int], negative: list[int]
 ) -> list[tuple[int, float]]:
     """Return all other pictures with their scores, best first."""
 
     def rows(picture: int) -> list[Any]:
         one = np.array([picture], np.int64)
         kept = [snapshot.rows(d, one).rows for d in alike.descriptors]  # type: ignore[union-attr]
-        return [frame(rows)[0] for frame, rows in zip(alike.frames, kept, strict=True)]
+        return [scaling(rows)[0] for scaling, rows in zip(alike.scalings, kept, strict=True)]
 
     def mean(queries: list[int], picture: int) -> float:
         return fmean(likeness(alike, rows(q), rows(picture)) for q in queries) if queries else 0.0
 
-    others = [int(i) for i in snapshot.ids() if i not in wanted and i not in unwanted]
-    scored = [(p, mean(wanted, p) - mean(unwanted, p)) for p in others]
+    others = [int(i) for i in snapshot.ids() if i not in positive and i not in negative]
+    scored = [(p, mean(positive, p) - mean(negative, p)) for p in others]
     return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 

@@ -35,7 +35,7 @@ def merged(lists: Sequence[Sequence[int]], k: int) -> list[int]:
 
 
 def word_evidence(near: Sequence[int], pi: Sequence[float], Y: NDArray[np.float32]) -> list[float]:
-    """Return for each word the weight of the neighbours that carry it."""
+    """Return for each word the weight of the neighbours that have it."""
     return [sum(p for j, p in zip(near, pi, strict=True) if Y[j, t]) for t in range(Y.shape[1])]
 
 
@@ -70,7 +70,7 @@ def curve_height(
 ) -> float:
     """Return how good one word's slope and offset are."""
     total = -0.5 * prior[2] * ((ab[0] / prior[0] - 1) ** 2 + (ab[1] - prior[1]) ** 2)
-    for value, carried in zip(x.tolist(), y.tolist(), strict=True):
+    for value, tagged in zip(x.tolist(), y.tolist(), strict=True):
         p = probability(value, float(ab[0]), float(ab[1]), True)
-        total += cost[1] * math.log(p) if carried else cost[0] * math.log(1 - p)
+        total += cost[1] * math.log(p) if tagged else cost[0] * math.log(1 - p)
     return float(total)

@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass
 class Picture:
-    """A picture with the words it carries, and the score a model gave it for each word."""
+    """A picture with the words it has, and the score a model gave it for each word."""
 
     id: int
     words: Collection[int] = ()
@@ -22,8 +22,8 @@ def word_score(
 ) -> np.float32:
     """Return the weighted sum over words, word after word, each step rounded to float32."""
     total = None
-    for term, weight, if_carried in zip(terms, weights, known, strict=True):
-        score = if_carried if term in p.words else p.scores[term]
+    for term, weight, if_tagged in zip(terms, weights, known, strict=True):
+        score = if_tagged if term in p.words else p.scores[term]
         part = np.float32(weight) * np.float32(score)
         total = part if total is None else np.float32(total + part)
     assert total is not None

@@ -29,7 +29,7 @@ ELEMENTS = "() => document.getElementsByTagName('*').length"
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve a collection of which all pictures carry one word."""
+    """Serve a collection of which all pictures have one word."""
     folder: Path = tmp_path_factory.mktemp("many")
     root, store_folder = pictured(Bench(folder), N, taught=False)
     with running(Collection.open(root, store=store_folder.path)) as found:

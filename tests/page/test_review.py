@@ -41,7 +41,7 @@ def test_words_are_answered_by_keyboard_and_taken_back(visit: Visits, learnt: Se
     expect(page.locator("#review-question")).to_have_text(first)
     page.keyboard.press("y")
     expect(told).to_contain_text("1 yes, 0 no, 0 skipped · saved")
-    # One session holds them all, and leaving makes pictures carry what was accepted.
+    # One session holds them all, and leaving makes pictures have what was accepted.
     with page.expect_response(re.compile("/v1/tags/carry")):
         page.keyboard.press("1")
     visitor.said("changed")

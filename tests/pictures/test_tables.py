@@ -79,7 +79,7 @@ def test_a_short_caption_stays_text(tmp_path: Path) -> None:
 
 def test_the_owner_says_what_columns_hold_and_which_is_the_key(tmp_path: Path) -> None:
     content = 'no,path,artist,tags,notes\n7,x,"Roesen, Severin",red; round,An apple\n'
-    rules = ColumnRules.checked(["Artist"], ["TAGS"], "no", "none")
+    rules = ColumnRules(("Artist",), ("TAGS",), "no", "none")
     table = read(tmp_path, "w.csv", content, rules)
     assert words(table) == {b"7": (("Roesen, Severin",), "red; round")}
     assert [k.column for k in table.keyed] == ["no"] and table.unread == ("path", "notes")
@@ -96,9 +96,9 @@ def test_columns_that_are_not_there_are_refused_with_those_that_are(tmp_path: Pa
     with pytest.raises(DataError, match="no field 'artist'"):
         read(tmp_path, "w.jsonl", '{"path": "a", "tags": "b"}', ColumnRules((), ("artist",)))
     with pytest.raises(UsageError, match="'A_B' is named as labels and as text"):
-        ColumnRules.checked(["A_B"], ["ab"], "", "")
+        ColumnRules(("A_B",), ("ab",)).check()
     with pytest.raises(UsageError, match="one of ; , \\| none"):
-        ColumnRules.checked([], [], "", "/")
+        ColumnRules(separator="/").check()
 
 
 @pytest.mark.parametrize(

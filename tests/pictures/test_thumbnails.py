@@ -28,7 +28,7 @@ def markers(jpeg: bytes) -> set[int]:
     return found
 
 
-def carries_nothing(jpeg: bytes) -> bool:
+def has_no_metadata(jpeg: bytes) -> bool:
     """Say whether a JPEG has no segment but those needed to decode it, and JFIF's own."""
     kinds = markers(jpeg)
     return not any(t in jpeg for t in TRACES) and not kinds & {*range(0xE1, 0xF0), 0xFE}
@@ -37,7 +37,7 @@ def carries_nothing(jpeg: bytes) -> bool:
 @pytest.mark.parametrize("name", FILES)
 def test_no_metadata_of_any_sample_comes_along(name: str) -> None:
     small = thumbnail(decode((FIXTURES / name).read_bytes()).rgb)
-    assert carries_nothing(small)
+    assert has_no_metadata(small)
     with Image.open(io.BytesIO(small), formats=("JPEG",)) as image:
         assert not image.getexif() and max(image.size) <= SIDE
 
@@ -46,10 +46,10 @@ def test_place_and_camera_do_not_come_along() -> None:
     profile = b"Secret profile" + bytes(200)
     options = {"exif": exif(1, gps=True), "icc_profile": profile, "comment": b"Secret comment"}
     source = encoded(pattern(300, 200), "JPEG", **options)
-    assert source.count(b"Secret") == 3 and not carries_nothing(source)
+    assert source.count(b"Secret") == 3 and not has_no_metadata(source)
     with Image.open(io.BytesIO(source)) as image:
         assert image.getexif().get_ifd(0x8825)[2] == (52.0, 31.0, 12.0)
-    assert carries_nothing(thumbnail(decode(source).rgb))
+    assert has_no_metadata(thumbnail(decode(source).rgb))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Rankers across kinds that learn from the words pictures carry."""
+"""Rankers across kinds that learn from the words pictures have."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_sparse_pictures_stay_sparse_and_are_matched_as_dense_ones_are() -> None
 
 def test_nothing_to_learn_from_is_refused() -> None:
     X, labels = made()
-    with pytest.raises(DataError, match="No picture carries a word"):
+    with pytest.raises(DataError, match="No picture has a word"):
         CaptionLSCMR().fit(X, np.zeros_like(labels))
     with pytest.raises(DataError, match=r"80 pictures need words of as many\. Got 79"):
         CaptionLSCMR().fit(X, labels[1:])

@@ -28,7 +28,7 @@ def lists(queries: QuerySet) -> list[naive.Query]:
     return [
         (queries.terms_of(i).tolist(),
          queries.weight[queries.start[i] : queries.start[i + 1]].tolist(),
-         queries.fitting(i).tolist())
+         queries.relevant_to(i).tolist())
         for i in range(len(queries))
     ]  # fmt: skip
 
@@ -60,15 +60,15 @@ def global_f1(fitted: tuple[Matrix, QuerySet], judged: tuple[Matrix, QuerySet]) 
 def planted(
     seed: int, n: int = 120, n_words: int = 8, noise: float = 0.3, levels: float = 3.0
 ) -> tuple[Matrix, QuerySet]:
-    """Word scores whose carriers stand above others, at a height of each word's own."""
+    """Word scores whose pictures stand above others, at a height of each word's own."""
     rng = np.random.default_rng(seed)
     height = np.linspace(-levels, levels, n_words)
-    carried = rng.random((n, n_words)) < 0.15
-    table = height + np.where(carried, 1.0, -1.0) + noise * rng.normal(size=(n, n_words))
+    tagged = rng.random((n, n_words)) < 0.15
+    table = height + np.where(tagged, 1.0, -1.0) + noise * rng.normal(size=(n, n_words))
     asked: list[tuple[tuple[int, ...], Any]]
-    asked = [((t,), np.flatnonzero(carried[:, t])) for t in range(n_words)]
+    asked = [((t,), np.flatnonzero(tagged[:, t])) for t in range(n_words)]
     asked += [
-        ((t, u), np.flatnonzero(carried[:, t] & carried[:, u]))
+        ((t, u), np.flatnonzero(tagged[:, t] & tagged[:, u]))
         for t in range(n_words)
         for u in range(t)
     ]
@@ -117,12 +117,12 @@ def test_following_the_best_helps_where_queries_differ_in_height() -> None:
 
     def made() -> tuple[Matrix, QuerySet]:
         n, n_words = 60, 30
-        carried = rng.random((n, n_words)) < 0.06
-        carried[0] |= ~carried.any(axis=0)
+        tagged = rng.random((n, n_words)) < 0.06
+        tagged[0] |= ~tagged.any(axis=0)
         height = rng.normal(size=n_words) * 3
-        table = height + np.where(carried, 1.0, -1.0) + 0.2 * rng.normal(size=(n, n_words))
+        table = height + np.where(tagged, 1.0, -1.0) + 0.2 * rng.normal(size=(n, n_words))
         return table, query_set(
-            [((t,), np.flatnonzero(carried[:, t])) for t in range(n_words)], np.ones(n_words)
+            [((t,), np.flatnonzero(tagged[:, t])) for t in range(n_words)], np.ones(n_words)
         )
 
     fitted, judged = made(), made()
@@ -227,8 +227,8 @@ def test_words_are_learnt_as_the_slow_twin_does() -> None:
     state = np.array([77], dtype=np.uint64)
     h, U = np.zeros(4), np.zeros(4)
     _cutoff_fast.learn_words(
-        state, np.concatenate(relevant), queries.fit_start, others, queries.start, queries.term,
-        queries.weight, 0.05, 0.25, 400, h, U,
+        state, np.concatenate(relevant), queries.relevant_start, others, queries.start,
+        queries.term, queries.weight, 0.05, 0.25, 400, h, U,
     )  # fmt: skip
     last, mean = naive.learn_words(
         77, [r.tolist() for r in relevant], others.tolist(), lists(queries), 0.05, 0.25, 400, 4

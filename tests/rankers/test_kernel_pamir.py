@@ -159,7 +159,7 @@ def test_what_rounding_hides_is_no_distance(size: float) -> None:
 
 
 def bags_and_words(n: int = 60) -> tuple[Bags, Any]:
-    """Pictures of two to six descriptors, some of which belong to the words they carry."""
+    """Pictures of two to six descriptors, some of which belong to the words they have."""
     rng = np.random.default_rng(4)
     y = (rng.random((n, 4)) < 0.3).astype(int)
     centers = rng.normal(size=(5, 3)) * 3

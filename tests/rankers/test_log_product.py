@@ -19,11 +19,11 @@ from sightline.solvers.targets import from_indicator
 def problem(n: int = 300, n_words: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return word scores in which word 0 is blind, but is on nearly all pictures with word 1."""
     rng = np.random.default_rng(seed)
-    carried = rng.random((n, n_words)) < 0.3
-    carried[:, 0] = carried[:, 1] & (rng.random(n) < 0.9)
-    scores = carried + 0.5 * rng.normal(size=carried.shape)
+    tagged = rng.random((n, n_words)) < 0.3
+    tagged[:, 0] = tagged[:, 1] & (rng.random(n) < 0.9)
+    scores = tagged + 0.5 * rng.normal(size=tagged.shape)
     scores[:, 0] = rng.normal(size=n)
-    return scores.astype(np.float32), carried
+    return scores.astype(np.float32), tagged
 
 
 def test_the_loss_is_the_mean_list_wise_loss_and_its_slopes_are_right() -> None:
@@ -55,39 +55,39 @@ def test_the_loss_is_the_mean_list_wise_loss_and_its_slopes_are_right() -> None:
 
 
 def test_a_word_is_corrected_by_others() -> None:
-    scores, carried = problem()
+    scores, tagged = problem()
     unseen, truth = problem(seed=5)
-    alone = LogProduct(n_directions=0).fit(scores, carried).decision_function(unseen)[:, 0]
-    together = LogProduct().fit(scores, carried).decision_function(unseen)[:, 0]
+    alone = LogProduct(n_directions=0).fit(scores, tagged).decision_function(unseen)[:, 0]
+    together = LogProduct().fit(scores, tagged).decision_function(unseen)[:, 0]
     before = average_precision(alone.astype(np.float64), truth[:, 0])
     assert average_precision(together.astype(np.float64), truth[:, 0]) > before + 0.2
 
 
 def test_the_loss_falls_and_the_ranking_is_better_than_products_of_what_it_was_given() -> None:
-    scores, carried = problem(n=500)
+    scores, tagged = problem(n=500)
     unseen, truth = problem(n=500, seed=7)
-    ranker = LogProduct().fit(scores, carried)
+    ranker = LogProduct().fit(scores, tagged)
     assert np.diff(ranker.history_).max() < 1e-3
-    plain = LogProduct(n_steps=1, rate=1e-9).fit(scores, carried)
+    plain = LogProduct(n_steps=1, rate=1e-9).fit(scores, tagged)
     assert ranker.score(unseen, truth) > plain.score(unseen, truth) + 0.01
 
 
 def test_it_begins_at_the_calibrated_product() -> None:
-    scores, carried = problem()
-    ranker = LogProduct(n_steps=1, rate=1e-12).fit(scores, carried)
+    scores, tagged = problem()
+    ranker = LogProduct(n_steps=1, rate=1e-12).fit(scores, tagged)
     logits = scores * ranker.slope_ + ranker.offset_
     assert np.allclose(ranker.decision_function(scores), logits, atol=1e-4)
 
 
 def test_strength_holds_the_corrections() -> None:
-    scores, carried = problem()
-    loose, firm = (LogProduct(strength=s).fit(scores, carried) for s in (0.0, 10.0))
+    scores, tagged = problem()
+    loose, firm = (LogProduct(strength=s).fit(scores, tagged) for s in (0.0, 10.0))
     assert np.abs(firm.M_).mean() < 0.5 * np.abs(loose.M_).mean()
 
 
 def test_the_same_seed_gives_the_same_bytes_and_some_words_are_scored_alone() -> None:
-    scores, carried = problem()
-    one, two = LogProduct().fit(scores, carried), LogProduct().fit(scores, carried)
+    scores, tagged = problem()
+    one, two = LogProduct().fit(scores, tagged), LogProduct().fit(scores, tagged)
     for name, array in one.to_arrays().items():
         assert np.array_equal(array, two.to_arrays()[name])
     some = np.array([3, 0])
@@ -98,17 +98,17 @@ def test_the_same_seed_gives_the_same_bytes_and_some_words_are_scored_alone() ->
 
 
 def test_queries_made_elsewhere_are_the_same_as_those_of_captions() -> None:
-    scores, carried = problem(120, 5)
-    asked = from_indicator(carried, len(carried), 5).queries
-    a = LogProduct().fit(scores, carried)
-    b = LogProduct().fit(scores, carried, queries=asked)
+    scores, tagged = problem(120, 5)
+    asked = from_indicator(tagged, len(tagged), 5).queries
+    a = LogProduct().fit(scores, tagged)
+    b = LogProduct().fit(scores, tagged, queries=asked)
     assert np.array_equal(a.M_, b.M_)
 
 
 def test_odd_collections_give_numbers() -> None:
-    scores, carried = problem(40, 4)
-    carried[:, 2], carried[:, 3], scores[:, 1] = False, True, 0.5
-    ranker = LogProduct().fit(scores, csr_matrix(carried))
+    scores, tagged = problem(40, 4)
+    tagged[:, 2], tagged[:, 3], scores[:, 1] = False, True, 0.5
+    ranker = LogProduct().fit(scores, csr_matrix(tagged))
     assert np.isfinite(ranker.decision_function(scores)).all()
     assert (ranker.M_[:, 2] == 0).all() and ranker.a_[2] == 1
     flat = LogProduct().fit(np.zeros((10, 3)), np.eye(10, 3) > 0)
@@ -131,7 +131,7 @@ def test_directions_are_as_wide_for_new_pictures_as_for_those_learnt_from(
 
 def test_many_queries_and_pictures_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.rankers.log_product._MOST_PICTURES", 50)
-    scores, carried = problem(120, 6)
+    scores, tagged = problem(120, 6)
     lengths: list[tuple[int, int]] = []
 
     def seen(x: Any, z: Any, Q: Any, R: Any, *more: Any) -> Any:
@@ -140,7 +140,7 @@ def test_many_queries_and_pictures_are_sampled(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("sightline.rankers.log_product.loss_and_slopes", seen)
     # Of six words, three are asked for; the others stay as they were.
-    ranker = LogProduct(most_queries=3, max_len=1, batch=3).fit(scores, carried)
+    ranker = LogProduct(most_queries=3, max_len=1, batch=3).fit(scores, tagged)
     assert set(lengths) == {(50, 3)}
     assert int((np.abs(ranker.M_).sum(axis=0) > 0).sum()) == 3
 
@@ -156,14 +156,14 @@ def test_settings_that_mean_nothing_are_refused(setting: str, value: float) -> N
 
 
 def test_bad_input_is_named() -> None:
-    scores, carried = problem(20, 3)
+    scores, tagged = problem(20, 3)
     with pytest.raises(UsageError, match="is not fitted yet"):
         LogProduct().decision_function(scores)
     with pytest.raises(DataError, match="shape"):
-        LogProduct().fit(scores, carried[:, :2])
+        LogProduct().fit(scores, tagged[:, :2])
     scores[0, 0] = np.nan
     with pytest.raises(DataError, match="finite"):
-        LogProduct().fit(scores, carried)
+        LogProduct().fit(scores, tagged)
     with pytest.raises(DataError, match="No picture has a word"):
         LogProduct().fit(problem(20, 3)[0], np.zeros((20, 3)))
     with pytest.raises(DataError, match="is expecting 3 features"):

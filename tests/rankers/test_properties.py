@@ -222,7 +222,7 @@ def test_one_picture_twice_with_different_words(ranker: Any, kind: Any) -> None:
     scores = fitted.decision_function(kind(X))
     assert np.isfinite(scores).all() and fitted.n_zero_ > 0
     assert (scores[0] == scores[1]).all(), "the same features, the same scores"
-    assert scores[2, 0] > scores[0, 0] > scores[4, 0], "half its copies carry the word"
+    assert scores[2, 0] > scores[0, 0] > scores[4, 0], "half its copies have the word"
     alike = ranker().fit(kind(np.ones((5, 3))), y, n_iter=500)
     assert not alike.W_.any() and alike.n_updates_ == 0
 

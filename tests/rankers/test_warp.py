@@ -36,9 +36,9 @@ def others(t: Targets, q: int, p: int) -> list[int]:
     if t.graded is not None:
         first = t.graded.lower_start[q]
         return list(map(int, t.graded.lower[first : first + t.graded.n_lower[p]]))
-    if len(t.other_start):
-        return list(map(int, t.other[t.other_start[q] : t.other_start[q + 1]]))
-    return [m for m in range(t.n_pictures) if m not in t.queries.fitting(q).tolist()]
+    if len(t.negative_start):
+        return list(map(int, t.negative[t.negative_start[q] : t.negative_start[q + 1]]))
+    return [m for m in range(t.n_pictures) if m not in t.queries.relevant_to(q).tolist()]
 
 
 # With a small C few steps end exactly at the margin, where rounding would decide on the next trial.

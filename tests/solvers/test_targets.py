@@ -29,7 +29,7 @@ def as_lists(t: Targets) -> list[tuple[list[int], list[float], list[int]]]:
     q = t.queries
     return [
         (q.terms_of(i).tolist(), q.weight[q.start[i] : q.start[i + 1]].tolist(),
-         q.fitting(i).tolist())
+         q.relevant_to(i).tolist())
         for i in range(len(q))
     ]  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_judgements_are_by_query_with_others_of_their_own() -> None:
     assert found.vocabulary.words == ("a", "b")
     assert as_lists(found) == [([0], [1.0], [4]), ([0, 1], pytest.approx([2**-0.5] * 2), [3]),
                                ([0, 1], pytest.approx([2**-0.5] * 2), [0])]  # fmt: skip
-    assert (found.other_start.tolist(), found.other.tolist()) == ([0, 1, 1, 2], [2, 1])
+    assert (found.negative_start.tolist(), found.negative.tolist()) == ([0, 1, 1, 2], [2, 1])
     assert found.n_negative.tolist() == [1, 0, 1]
 
 

@@ -30,7 +30,7 @@ def share(sampler: TripletSampler, n: int) -> dict[tuple[int, int, int], float]:
 
 
 def lists(t: Targets) -> tuple[list[list[int]], list[list[int]]]:
-    fits = [t.queries.fitting(i).tolist() for i in range(len(t.queries))]
+    fits = [t.queries.relevant_to(i).tolist() for i in range(len(t.queries))]
     return fits, [[p for p in range(t.n_pictures) if p not in fit] for fit in fits]
 
 

@@ -166,7 +166,7 @@ def test_fixing_mends_all_of_it(widened: Collection) -> None:
     wide = len(widened.store.exposed())
     ran = sightline(widened, "store", "verify", "--fix-permissions")
     assert ran.returncode == 0, ran.stderr
-    assert f"Took away the permissions of other users for {wide} files and folders" in ran.stdout
+    assert f"Removed the permissions of other users for {wide} files and folders" in ran.stdout
     assert "warning" not in ran.stderr
     assert_private(widened.store_folder.path)
     assert "the owner's alone" in sightline(widened, "doctor").stdout

@@ -89,13 +89,13 @@ def problems_after(c: Collection, asked: list[Suggestion], crash: Crash) -> list
     again = {(s.picture, s.word) for s in c.tag(filters=Filters(untagged=True)).suggestions}
     if again & judged.keys():
         found.append(f"{again & judged.keys()} are asked again")
-    # Whatever stands in the log is carried after the next review.
+    # Whatever stands in the log is applied after the next review.
     c.tagging.review(filters=Filters(untagged=True)).close()
     for (picture, word), yes in judged.items():
         if any(word in t.tags for t in c.pictures.words(picture)) != yes:
             found.append(f"picture {picture} was judged {yes} for {word}, which it does not show")
     if pending(c.store_folder):
-        found.append("something is still to be carried")
+        found.append("something is still to be applied")
     return found + [p.what for p in verify(c.store_folder).problems]
 
 

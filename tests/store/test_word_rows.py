@@ -138,7 +138,7 @@ def test_equal_scores_stand_by_id_however_pictures_lie(made: Made) -> None:
         assert both_ways(made.snapshot, q, k).ids.tolist() == ids[:k]
 
 
-def test_a_picture_that_carries_the_words_counts_as_known(tmp_path: Path) -> None:
+def test_a_picture_that_has_the_words_counts_as_known(tmp_path: Path) -> None:
     store_folder = StoreFolder(tmp_path / "store")
     scored_store(store_folder)
     with store_folder.reader() as reader:
@@ -146,9 +146,9 @@ def test_a_picture_that_carries_the_words_counts_as_known(tmp_path: Path) -> Non
         assert one[:2] == [(1, 100.0), (6, 100.0)]
         assert one[2][1] < 3
         two = listed(both_ways(reader.snapshot, query([11, 12], [1.0, 0.5], known=100.0), 9))
-        # Number 5 carries the first word, 1 and 6 the second.
+        # Number 5 has the first word, 1 and 6 the second.
         assert two[0] == (5, 100.0 + 0.5 * score(1, 5, 12))
-        # A score far below the rest leaves no trace in the sum of one who carries the word.
+        # A score far below the rest leaves no trace in the sum of one who has the word.
         huge = WordQuery(np.array([11, 12]), np.array([1e30, 1.0], np.float32), np.zeros(2, "f4"))
         assert dict(listed(both_ways(reader.snapshot, huge, 9)))[5] == np.float32(score(1, 5, 12))
 
@@ -187,18 +187,18 @@ def large(n: int, share: float, n_terms: int = 4) -> tuple[OpenSegment, list[Pic
     rng = np.random.default_rng(n)
     ids = np.sort(rng.choice(10 * n, n, replace=False)).astype(np.int64)
     rows = rng.standard_normal((n_terms, n)).astype(np.float32).round(1)
-    carriers = [np.flatnonzero(rng.random(n) < share).astype(np.int32) for _ in range(n_terms)]
+    tagged = [np.flatnonzero(rng.random(n) < share).astype(np.int32) for _ in range(n_terms)]
     terms = np.arange(1, n_terms + 1)
     base = {
         "ids": ids,
         "terms": terms,
-        "term_start": np.cumsum([0, *map(len, carriers)]),
-        "term_row": np.concatenate(carriers),
+        "term_start": np.cumsum([0, *map(len, tagged)]),
+        "term_row": np.concatenate(tagged),
     }
     dead = np.sort(rng.choice(n, n // 20, replace=False)).astype(np.int64)
     s = OpenSegment(base, {}, dead, Scores("m", terms, rows))
     words: list[set[int]] = [set() for _ in range(n)]
-    for t, mine in enumerate(carriers, 1):
+    for t, mine in enumerate(tagged, 1):
         for i in mine.tolist():
             words[i].add(t)
     alive = sorted(set(range(n)) - set(dead.tolist()))

@@ -74,6 +74,16 @@ print(json.dumps([token, str(folder)]), flush=True)
 sys.stdin.read()
 """
 
+MOUNTS = """
+import subprocess
+source = folder.parent / "source"
+for name, how in (("a b", ["-t", "tmpfs", "tmpfs"]), ("bound", ["--bind", source])):
+    (folder / name).mkdir()
+    subprocess.run(["mount", *how, folder / name], check=True)
+(folder / "a b" / "deep").mkdir()
+subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder / "a b" / "deep"], check=True)
+"""
+
 needs_milvus = pytest.mark.skipif(not is_installed(), reason=WITHOUT_MILVUS)
 needs_browser = pytest.mark.skipif(executable() is None, reason=f"no browser here: {HOW}")
 
@@ -87,6 +97,16 @@ def dogs(token: str) -> Iterator[int]:
             continue
         if token.encode() in given:
             yield int(name)
+
+
+def kept_by(started: str, folder: Path) -> subprocess.Popen[bytes]:
+    """Run a program that keeps what it started, in a folder that goes when it ends."""
+    path = [ROOT, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return subprocess.Popen(
+        [sys.executable, "-c", STARTED.format(started), str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -106,12 +126,7 @@ def test_what_was_started_ends_with_a_process_that_is_killed(
 ) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
-    path = [ROOT, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    command = [sys.executable, "-c", STARTED.format(started), str(folder)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-    ) as starter:  # fmt: skip
+    with kept_by(started, folder) as starter:
         assert starter.stdout is not None
         token, there = json.loads(starter.stdout.readline())
         # A shell may still be about to start what it was told to.
@@ -124,6 +139,27 @@ def test_what_was_started_ends_with_a_process_that_is_killed(
     # Whatever they started meanwhile has ended as well, and the folders are gone.
     until(lambda: not watchdog.processes(token))
     assert not folder.exists() and not Path(there).exists()
+
+
+def test_disks_are_unmounted_before_folders_are_removed(tmp_path: Path) -> None:
+    folder, source = tmp_path / "own", tmp_path / "source"
+    folder.mkdir()
+    source.mkdir()
+    (source / "precious").touch()
+    with kept_by(MOUNTS, folder) as starter:
+        assert starter.stdout is not None and starter.stderr is not None
+        answer = starter.stdout.readline()
+        if not answer:
+            error = starter.stderr.read().decode()
+            assert "mount" in error, error
+            pytest.skip("mounting a disk needs privileges")
+        (dog,) = dogs(json.loads(answer)[0])
+        mounted = watchdog.mounts_below(folder)
+        assert [Path(m).name for m in mounted] == ["deep", "bound", "a b"]
+        starter.kill()
+        until_ended(dog)
+    assert not watchdog.mounts_below(folder) and not folder.exists()
+    assert (source / "precious").exists()
 
 
 def test_a_process_that_ends_by_itself_keeps_what_it_said(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_from_nothing_to_hits(new: Served, tmp_path: Path) -> None:
     report = new.client.get("/v1/report")
     assert (report["pictures"], report["with_words"], report["learnt"]) == (12, 0, "")
     trained = new.client.finish(new.client.start("train", features=["color"]).id)
-    assert trained.state == "failed" and "carries a word" in trained.detail
+    assert trained.state == "failed" and "has a word" in trained.detail
     paint(tmp_path / "photos", 12, True, 0)
     assert new.client.finish(new.client.start("index").id).state == "done"
     assert len(new.client.search("red").hits) == 2 and new.client.words("r")

@@ -28,7 +28,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("form", "name"), [("csv", "words.csv"), ("json", "words.jsonl"), ("coco", "words.json")]
 )
-@pytest.mark.parametrize("only", [(), ("carried",), ("accepted", "carried")])
+@pytest.mark.parametrize("only", [(), ("tagged",), ("accepted", "tagged"), ("carried",)])
 def test_the_file_is_that_of_the_command(
     served: Served, taught: Collection, tmp_path: Path, temporary: Path, form: str, name: str,
     only: tuple[str, ...],

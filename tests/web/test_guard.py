@@ -1,4 +1,4 @@
-"""What every request passes: Host, Origin, token, types, sizes, times; and what answers carry."""
+"""What every request passes: Host, Origin, token, types, sizes, times; and what answers have."""
 
 from __future__ import annotations
 

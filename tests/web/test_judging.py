@@ -77,7 +77,7 @@ def test_marks_are_there_after_a_reload(own: Served) -> None:
     assert own.client.get(state)["marks"] == {
         "positive": [7, 1], "negative": [2], "relevant": [7, 1], "other": [2],
     }  # fmt: skip
-    own.service.talks.close()
+    own.service.sessions.close()
     found = own.client.get(state)
     assert (found["relevant"], found["other"]) == (2, 1)
     assert own.service.collection.sessions.judgements(session) == {7: True, 1: True, 2: False}
@@ -235,6 +235,6 @@ def test_many_sessions_hold_few_files_and_little_memory(own: Served) -> None:
     sessions = [own.client.begin("red").session for _ in range(24)]
     for i, name in enumerate([*sessions, *sessions]):
         assert own.client.judge(name, [1 + i % 20]).judged == (1 if i < 24 else 2)
-    awake = [s for s, _ in own.service.talks._open.values() if s.awake]
+    awake = [s for s, _ in own.service.sessions._open.values() if s.awake]
     assert 1 <= len(awake) <= 17
     assert {s.id for s in own.service.collection.sessions.all()} == set(sessions)

@@ -137,7 +137,7 @@ def test_a_first_judgement_sent_again_after_a_restart_counts_once(
     ] * 4  # fmt: skip
     assert len(events_of(c, "judged")) == 1 and len(events_of(c, "session-started")) == 1
     (state,) = c.sessions.all()
-    assert (state.id, state.relevant) == (begun.session, 1) and c.store.verify().sound
+    assert (state.id, state.positive) == (begun.session, 1) and c.store.verify().sound
 
 
 def test_sessions_in_which_nothing_was_judged_are_hidden_reverted_and_purged(

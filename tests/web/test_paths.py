@@ -132,7 +132,7 @@ def test_no_body_names_a_file(tmp_path: Path, beside: Path) -> None:
             reply = s.post("/v1/search", {"query": picture})
             assert (reply.status, reply.code) == (400, "path")
     # Nothing was judged; what stands are rankings under names of their senders' own.
-    assert all(x.lists == 1 and x.relevant == x.other == 0 for x in c.sessions.all())
+    assert all(x.lists == 1 and x.positive == x.negative == 0 for x in c.sessions.all())
 
 
 def test_a_link_that_took_the_place_of_a_picture_is_not_followed(

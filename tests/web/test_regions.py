@@ -35,7 +35,7 @@ def test_words_are_proposed_and_answered_once(cut: Served) -> None:
     said = [{"picture": s["picture"], "word": s["word"], "yes": yes}
             for s, yes in ((first, True), (second, False))]  # fmt: skip
     reviewed = cut.post("/v1/tags/answers", {"answers": said}).json
-    assert (reviewed["answered"], reviewed["not_asked"], reviewed["carried"]) == (2, 0, 1)
+    assert (reviewed["answered"], reviewed["not_asked"], reviewed["changed"]) == (2, 0, 1)
     assert first["word"] in [w for t in c.pictures.words(first["picture"]) for w in t.tags]
     again = cut.post("/v1/tags/answers", {"answers": said}).json
     assert (again["answered"], again["not_asked"], again["session"]) == (0, 2, None)
@@ -52,7 +52,7 @@ def test_answers_stand_while_another_process_changes_the_store(cut: Served) -> N
     answer = {"picture": s["picture"], "word": s["word"], "yes": True}
     with Lock(c.store_folder.path, "test"):
         reviewed = cut.post("/v1/tags/answers", {"answers": [answer]}).json
-    assert (reviewed["answered"], reviewed["carried"]) == (1, None)
+    assert (reviewed["answered"], reviewed["changed"]) == (1, None)
     assert len(c.sessions.all()) == 1
     cut.post("/v1/tags/answers", {"answers": [answer]})
     assert s["word"] in [w for t in c.pictures.words(s["picture"]) for w in t.tags]
@@ -112,7 +112,7 @@ def test_heat_maps_of_hits(served: Served, taught: Collection) -> None:
     assert [h["hit"]["id"] for h in found["hits"]] == [h.picture for h in taught.search("red", 2)]
     why = found["hits"][0]["why"]
     assert len(why["parts"]) == why["rows"] and len(why["parts"][0]) == why["columns"]
-    assert why["words"][0]["word"] == "red" and why["words"][0]["carried"]
+    assert why["words"][0]["word"] == "red" and why["words"][0]["tagged"]
     by = {f["feature"]: f["contribution"] for f in why["features"]}
     with taught.store_folder.reader() as reader:
         assert found["model"] == why["model"] == reader.snapshot.model

@@ -21,12 +21,12 @@ def cut(tagged: Path, tmp_path: Path) -> Iterator[Served]:
 
 def _answer(cut: Served, s: dict[str, Any], yes: bool, session: str | None) -> dict[str, Any]:
     answer = {"picture": s["picture"], "word": s["word"], "add": s["add"], "yes": yes}
-    body = {"answers": [answer], "session": session, "carry": False}
+    body = {"answers": [answer], "session": session, "apply": False}
     found: dict[str, Any] = cut.post("/v1/tags/answers", body).json
     return found
 
 
-def _carries(cut: Served, s: dict[str, Any]) -> bool:
+def _has_word(cut: Served, s: dict[str, Any]) -> bool:
     words = cut.service.collection.pictures.words(s["picture"])
     return s["word"] in [w for t in words for w in t.tags]
 
@@ -37,17 +37,17 @@ def test_single_answers_are_one_session_and_one_version(cut: Served) -> None:
     before = c.store.version()
     told = _answer(cut, first, True, None)
     session = told["session"]
-    assert (told["answered"], told["carried"]) == (1, None)
+    assert (told["answered"], told["changed"]) == (1, None)
     for s in (second, third):
         assert _answer(cut, s, True, session)["session"] == session
     (state,) = c.sessions.all()
-    assert (state.id, state.relevant) == (session, 3)
-    assert c.store.version() == before and not _carries(cut, first)
-    assert cut.post("/v1/tags/carry", {}).json["carried"] == len(
+    assert (state.id, state.positive) == (session, 3)
+    assert c.store.version() == before and not _has_word(cut, first)
+    assert cut.post("/v1/tags/carry", {}).json["changed"] == len(
         {s["picture"] for s in (first, second, third)}
     )
-    assert c.store.version() == before + 1 and _carries(cut, first)
-    assert cut.post("/v1/tags/carry", {}).json["carried"] == 0
+    assert c.store.version() == before + 1 and _has_word(cut, first)
+    assert cut.post("/v1/tags/carry", {}).json["changed"] == 0
 
 
 def test_an_answer_is_taken_back_and_asked_again(cut: Served) -> None:
@@ -56,14 +56,14 @@ def test_an_answer_is_taken_back_and_asked_again(cut: Served) -> None:
     session = _answer(cut, first, True, None)["session"]
     _answer(cut, second, False, session)
     cut.post("/v1/tags/carry", {})
-    assert _carries(cut, first)
+    assert _has_word(cut, first)
     back = {"session": session, "picture": first["picture"], "word": first["word"]}
     assert cut.post("/v1/tags/undo", back).json["stood"] is True
     assert cut.post("/v1/tags/undo", back).json["stood"] is False
     cut.post("/v1/tags/carry", {})
-    assert not _carries(cut, first)
+    assert not _has_word(cut, first)
     (state,) = c.sessions.all()
-    assert (state.relevant, state.other, state.undone) == (0, 1, 1)
+    assert (state.positive, state.negative, state.undone) == (0, 1, 1)
     asked = cut.post("/v1/tags", {"untagged": True, "limit": 1000}).json["suggestions"]
     pairs = {(s["picture"], s["word"]) for s in asked}
     assert (first["picture"], first["word"]) in pairs

@@ -86,8 +86,8 @@ def test_cursors_that_nobody_gave_are_refused(served: Served, cursor: str) -> No
 def test_the_cut_off_can_be_left_out(served: Served) -> None:
     with_cut = served.post("/v1/search", {"query": "red", "limit": 200}).json
     without = served.post("/v1/search", {"query": "red", "limit": 200, "cut": False}).json
-    carried = served.post("/v1/search", {"query": "red", "limit": 200, "learnt": False}).json
-    assert len(ids(carried)) < len(ids(with_cut)) < len(ids(without))
+    tagged = served.post("/v1/search", {"query": "red", "limit": 200, "learnt": False}).json
+    assert len(ids(tagged)) < len(ids(with_cut)) < len(ids(without))
 
 
 def test_folders_go_by_an_id(served: Served, taught: Collection) -> None:
@@ -105,7 +105,7 @@ def test_words_and_pictures_together(served: Served, taught: Collection) -> None
     body = {"query": "cold", "like": [h.picture for h in blue], "unlike": [2, 8], "limit": 12}
     found = served.post("/v1/search", body).json
     examples = [h.picture for h in blue]
-    expected = taught.sessions.refine("cold", pictures=examples, negative=[2, 8], k=12)
+    expected = taught.sessions.refine("cold", examples=examples, negative=[2, 8], k=12)
     assert ids(found) == [h.picture for h in expected.hits]
     assert not {2, 8, *examples} & set(ids(found))
     plain = ids(served.post("/v1/search", {"query": "cold", "limit": 12}).json)
@@ -121,7 +121,7 @@ def test_words_and_a_picture_that_is_sent(served: Served, taught: Collection) ->
         sent = (at / f"{number:03d}_x.png").read_bytes()
         found = served.client.search_with(word, sent, feature="color", limit=5)
         expected = taught.sessions.refine(
-            word, pictures=at / f"{number:03d}_x.png", k=5, feature="color"
+            word, examples=at / f"{number:03d}_x.png", k=5, feature="color"
         ).hits
         assert {(h.id - 1) % 6 for h in found.hits} == {number}
         # Of the collection it is left out; sent, nobody knows that it is the same.
@@ -272,7 +272,7 @@ def test_words_are_suggested(own: Served) -> None:
     assert own.client.words("red") == (("red", 3),)
 
 
-def test_only_pictures_that_carry_some_word(served_copy: Served, taught: Collection) -> None:
+def test_only_pictures_that_have_some_word(served_copy: Served, taught: Collection) -> None:
     body = {"query": "red", "limit": 200, "cut": False, "tagged": True}
     found = ids(served_copy.post("/v1/search", body).json)
     assert found == [

@@ -19,7 +19,7 @@ from tests.factories.fresh_python import imported_by
 from tests.naive import combination as naive
 
 SCORES = arrays(np.float32, (8, 3), elements=st.floats(-2, 2, width=32))
-CARRIED = arrays(np.bool_, (8, 3))
+TAGGED = arrays(np.bool_, (8, 3))
 each_way = pytest.mark.parametrize("how", WAYS)
 
 
@@ -36,11 +36,11 @@ def planted(
 
 @each_way
 @settings(max_examples=40)
-@given(SCORES, CARRIED)
+@given(SCORES, TAGGED)
 def test_one_word_keeps_the_order_of_its_scores(
-    how: How, scores: NDArray[np.float32], carried: NDArray[np.bool_]
+    how: How, scores: NDArray[np.float32], tagged: NDArray[np.bool_]
 ) -> None:
-    rows = Combination(how).fit(scores, carried).rows(scores)
+    rows = Combination(how).fit(scores, tagged).rows(scores)
     for g, r in zip(scores.T, rows.T, strict=True):
         if how != "average" or np.ptp(g) > 0:
             assert (np.diff(r[np.argsort(g)]) >= 0).all()
@@ -48,23 +48,23 @@ def test_one_word_keeps_the_order_of_its_scores(
 
 @each_way
 def test_one_word_keeps_every_difference_that_matters(how: How) -> None:
-    scores, carried, _ = planted(500)
+    scores, tagged, _ = planted(500)
     scores = np.round(scores, 4)
-    rows = Combination(how).fit(scores, carried).rows(scores)
+    rows = Combination(how).fit(scores, tagged).rows(scores)
     for g, r in zip(scores.T, rows.T, strict=True):
         assert np.array_equal(np.argsort(g, kind="stable"), np.argsort(r, kind="stable"))
 
 
 @settings(max_examples=30)
-@given(SCORES, CARRIED, st.floats(0.1, 10), st.floats(-5, 5))
+@given(SCORES, TAGGED, st.floats(0.1, 10), st.floats(-5, 5))
 def test_an_average_does_not_feel_unit_and_zero_of_a_word(
-    scores: NDArray[np.float32], carried: NDArray[np.bool_], unit: float, zero: float
+    scores: NDArray[np.float32], tagged: NDArray[np.bool_], unit: float, zero: float
 ) -> None:
     assume(scores.std(axis=0).min() > 0.05)
     moved = scores.copy()
     moved[:, 1] = moved[:, 1] * unit + zero
-    plain = Combination("average").fit(scores, carried).rows(scores)
-    assert Combination("average").fit(moved, carried).rows(moved) == pytest.approx(plain, abs=1e-3)
+    plain = Combination("average").fit(scores, tagged).rows(scores)
+    assert Combination("average").fit(moved, tagged).rows(moved) == pytest.approx(plain, abs=1e-3)
 
 
 def test_an_average_has_mean_zero_and_deviation_one() -> None:
@@ -90,8 +90,8 @@ def test_an_average_is_frozen() -> None:
 
 
 def test_a_sum_is_the_raw_score_weighted_by_idf() -> None:
-    scores, carried, _ = planted(50)
-    made = Combination("sum").fit(scores, carried)
+    scores, tagged, _ = planted(50)
+    made = Combination("sum").fit(scores, tagged)
     assert made.rows(scores).tobytes() == scores.tobytes()
     idf = np.array([4.0, 0.0, 3.0])
     assert made.weights(idf) == pytest.approx([0.8, 0.0, 0.6])
@@ -113,8 +113,8 @@ def test_a_query_without_words_weighs_nothing(how: How) -> None:
 
 
 def test_a_product_multiplies_probabilities() -> None:
-    scores, carried, _ = planted(500)
-    made = Combination("product").fit(scores, carried)
+    scores, tagged, _ = planted(500)
+    made = Combination("product").fit(scores, tagged)
     rows = made.rows(scores).astype(np.float64)
     p = 1 / (1 + np.exp(-(scores * made.slope_ + made.offset_)))
     assert np.exp(rows[:, 2] + rows[:, 5]) == pytest.approx(p[:, 2] * p[:, 5], rel=1e-4)
@@ -125,25 +125,25 @@ def test_a_product_multiplies_probabilities() -> None:
 
 
 def test_a_product_of_planted_words_finds_the_planted_probabilities() -> None:
-    scores, carried, p = planted()
-    made = Combination("product").fit(scores, carried)
+    scores, tagged, p = planted()
+    made = Combination("product").fit(scores, tagged)
     assert np.exp(made.rows(scores)) == pytest.approx(p, abs=0.12)
     assert np.abs(np.exp(made.rows(scores)) - p).mean() < 0.012
 
 
 def test_probabilities_are_reliable_on_pictures_not_calibrated_on() -> None:
-    scores, carried, _ = planted(8000, 30, seed=4)
-    found = np.exp(Combination("product").fit(scores[:1000], carried[:1000]).rows(scores[1000:]))
+    scores, tagged, _ = planted(8000, 30, seed=4)
+    found = np.exp(Combination("product").fit(scores[:1000], tagged[:1000]).rows(scores[1000:]))
     for low in np.arange(0, 1, 0.1):
         there = (found >= low) & (found < low + 0.1)
-        assert carried[1000:][there].mean() == pytest.approx(found[there].mean(), abs=0.03)
+        assert tagged[1000:][there].mean() == pytest.approx(found[there].mean(), abs=0.03)
 
 
 def test_a_rare_word_leans_on_the_others() -> None:
-    scores, carried, _ = planted(2000, 40, seed=2)
-    rare = carried.copy()
+    scores, tagged, _ = planted(2000, 40, seed=2)
+    rare = tagged.copy()
     rare[:, 0] = False
-    first = int(np.flatnonzero(carried[:, 0])[0])
+    first = int(np.flatnonzero(tagged[:, 0])[0])
     rare[first, 0] = True
     made = Combination("product").fit(scores, rare)
     assert made.slope_[1:].min() > 0
@@ -153,34 +153,34 @@ def test_a_rare_word_leans_on_the_others() -> None:
 
 
 def test_words_on_no_picture_and_on_all_are_calibrated_too() -> None:
-    scores, carried, _ = planted(300)
-    carried[:, 0], carried[:, 1] = False, True
-    made = Combination("product").fit(scores, carried)
+    scores, tagged, _ = planted(300)
+    tagged[:, 0], tagged[:, 1] = False, True
+    made = Combination("product").fit(scores, tagged)
     p = np.exp(made.rows(scores))
     assert np.isfinite(made.rows(scores)).all()
     assert p[:, 0].mean() < 0.1 < 0.8 < p[:, 1].mean()
-    nothing = Combination("product").fit(scores, np.zeros_like(carried))
+    nothing = Combination("product").fit(scores, np.zeros_like(tagged))
     assert (np.exp(nothing.rows(scores)).mean(axis=0) < 0.3).all()
 
 
 def test_a_word_whose_scores_mislead_still_keeps_its_order() -> None:
-    scores, carried, _ = planted(500)
-    carried[:, 0] = scores[:, 0] < 0.1
-    made = Combination("product").fit(scores, carried)
+    scores, tagged, _ = planted(500)
+    tagged[:, 0] = scores[:, 0] < 0.1
+    made = Combination("product").fit(scores, tagged)
     assert made.slope_[0] > 0
     rows = made.rows(scores)[:, 0]
     assert np.array_equal(np.argsort(scores[:, 0]), np.argsort(rows))
 
 
 def test_calibration_is_a_minimum() -> None:
-    scores, carried, _ = planted(200, 3)
+    scores, tagged, _ = planted(200, 3)
     from sightline.words import calibration
 
     prior = calibration._Prior(np.array([1.5, -2.0]), np.array([0.5, 2.0]))
     x = scores.astype(np.float64) * 4
-    theta, _ = calibration._fit_columns(x, carried, prior)
+    theta, _ = calibration._fit_columns(x, tagged, prior)
     for t in range(3):
-        args = x[:, t].tolist(), carried[:, t].tolist(), (1.5, -2.0), (0.5, 2.0)
+        args = x[:, t].tolist(), tagged[:, t].tolist(), (1.5, -2.0), (0.5, 2.0)
         best = naive.calibration_loss(theta[0, t], theta[1, t], *args)
         for da, db in [(1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)]:
             there = naive.calibration_loss(theta[0, t] + da, theta[1, t] + db, *args)
@@ -188,11 +188,11 @@ def test_calibration_is_a_minimum() -> None:
 
 
 @settings(max_examples=30)
-@given(SCORES, CARRIED, st.sampled_from(WAYS))
+@given(SCORES, TAGGED, st.sampled_from(WAYS))
 def test_saved_and_made_again_it_gives_the_same_bytes(
-    scores: NDArray[np.float32], carried: NDArray[np.bool_], how: How
+    scores: NDArray[np.float32], tagged: NDArray[np.bool_], how: How
 ) -> None:
-    made = Combination(how).fit(scores, carried)
+    made = Combination(how).fit(scores, tagged)
     again = Combination.from_arrays(how, made.to_arrays())
     assert again.rows(scores).tobytes() == made.rows(scores).tobytes()
     assert again.known_.tobytes() == made.known_.tobytes()
@@ -202,16 +202,16 @@ def test_saved_and_made_again_it_gives_the_same_bytes(
 
 
 def test_two_fits_give_the_same_bytes() -> None:
-    scores, carried, _ = planted(300)
-    one, two = (Combination("product").fit(scores, carried) for _ in range(2))
+    scores, tagged, _ = planted(300)
+    one, two = (Combination("product").fit(scores, tagged) for _ in range(2))
     assert one.rows(scores).tobytes() == two.rows(scores).tobytes()
 
 
 @each_way
 def test_a_known_picture_stands_above_most(how: How) -> None:
-    scores, carried, _ = planted(1000)
-    carried[:, 4] = False
-    made = Combination(how).fit(scores, carried)
+    scores, tagged, _ = planted(1000)
+    tagged[:, 4] = False
+    made = Combination(how).fit(scores, tagged)
     rows = made.rows(scores)
     assert made.known_.shape == (12,)
     assert ((rows < made.known_).mean(axis=0) > 0.9).all()
@@ -221,24 +221,24 @@ def test_a_known_picture_stands_above_most(how: How) -> None:
 
 @each_way
 def test_shown_probabilities_rise_with_the_score(how: How) -> None:
-    scores, carried, _ = planted(1000)
-    made = Combination(how).fit(scores, carried)
+    scores, tagged, _ = planted(1000)
+    made = Combination(how).fit(scores, tagged)
     weights = made.weights([1.0, 2.0])
     total = made.rows(scores)[:, [0, 1]] @ weights
     if how != "product":
-        made.fit_shown(total, carried[:, 0] & carried[:, 1])
+        made.fit_shown(total, tagged[:, 0] & tagged[:, 1])
     p = made.probability(np.sort(total), weights)
     assert ((p >= 0) & (p <= 1)).all()
     assert (np.diff(p) >= 0).all()
     if how != "product":
-        assert p.mean() == pytest.approx((carried[:, 0] & carried[:, 1]).mean(), abs=0.02)
+        assert p.mean() == pytest.approx((tagged[:, 0] & tagged[:, 1]).mean(), abs=0.02)
 
 
 def test_many_scores_are_calibrated_in_bounded_memory() -> None:
-    scores, carried, p = planted(20_000, 60)
+    scores, tagged, p = planted(20_000, 60)
     for how in ("sum", "product"):
         tracemalloc.start()
-        made = Combination(how).fit(scores, carried)
+        made = Combination(how).fit(scores, tagged)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 160 << 20
@@ -246,7 +246,7 @@ def test_many_scores_are_calibrated_in_bounded_memory() -> None:
 
 
 def test_impossible_input_is_refused() -> None:
-    scores, carried, _ = planted(20)
+    scores, tagged, _ = planted(20)
     with pytest.raises(ParameterError, match=r"'how' .* Got 'maximum'"):
         Combination("maximum")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="'Y' parameter of Combination must be given"):
@@ -256,9 +256,9 @@ def test_impossible_input_is_refused() -> None:
         wrong[0, 1] = np.nan
         Combination("sum").fit(wrong)
     with pytest.raises(DataError, match=r"shape \(20, 12\), as the scores. Got \(20, 3\)"):
-        Combination("sum").fit(scores, carried[:, :3])
+        Combination("sum").fit(scores, tagged[:, :3])
     with pytest.raises(DataError, match="else 0"):
-        Combination("sum").fit(scores, carried * 0.5)
+        Combination("sum").fit(scores, tagged * 0.5)
     with pytest.raises(DataError, match="pictures by words"):
         Combination("sum").fit(scores[0])
     with pytest.raises(DataError, match=r"12 words. Got 3"):
@@ -274,9 +274,9 @@ def test_impossible_input_is_refused() -> None:
 def test_sparse_words_are_the_same_as_dense_ones() -> None:
     from scipy.sparse import csr_matrix
 
-    scores, carried, _ = planted(100)
-    dense: Any = Combination("product").fit(scores, carried)
-    sparse = Combination("product").fit(scores, csr_matrix(carried))
+    scores, tagged, _ = planted(100)
+    dense: Any = Combination("product").fit(scores, tagged)
+    sparse = Combination("product").fit(scores, csr_matrix(tagged))
     assert sparse.slope_.tobytes() == dense.slope_.tobytes()
 
 

@@ -124,8 +124,8 @@ def test_duplicates_are_merged(text: str, query: Query) -> None:
         ("2:,", "no word in ',' at column 1"),
         ("+./x.jpg", "picture at column 1 cannot be required. Leave out the +"),
         ("./a\0.jpg", "path at column 1 holds a zero byte"),
-        ("tree -Tree", "'tree' is both wanted and unwanted"),
-        ("./a.jpg -./a.jpg", "'./a.jpg' is both wanted and unwanted"),
+        ("tree -Tree", "'tree' stands both with a minus"),
+        ("./a.jpg -./a.jpg", "'./a.jpg' stands both with a minus"),
         ("b " + "x" * 101, "column 3 has more than 100 characters"),
         ('"' + "x" * 60 + " " + "y" * 60 + '"', "column 1 has more than 100 characters"),
         ("x " * 501, "may have 1000 characters, this one has 1002"),
@@ -139,7 +139,7 @@ def test_what_cannot_be_read_is_explained(text: str, message: str) -> None:
 
 
 def test_the_limits_themselves_are_allowed() -> None:
-    assert len(parse(" ".join(map(str, range(64)))).wanted) == 64
+    assert len(parse(" ".join(map(str, range(64)))).terms) == 64
     assert parse("a" + " " * 999) == words("a")
 
 
@@ -166,7 +166,7 @@ def test_any_text_is_read_or_refused_and_reads_back(text: str) -> None:
 )
 def test_words_come_back_in_their_order(texts: list[str]) -> None:
     query = parse(" ".join(f'"{text}"' for text in texts))
-    assert [term.text for term in query.wanted] == texts
+    assert [term.text for term in query.terms] == texts
 
 
 def test_a_row_of_backslashes_takes_no_exponential_time() -> None:

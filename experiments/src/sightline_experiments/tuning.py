@@ -1,7 +1,7 @@
 """Hyperparameter search in stages, on validation data.
 
 A stage tries some changes to the best settings so far and keeps the best. Stages that are tried
-`once` select on the first split of an experiment, for all splits; the others select on each.
+`first_split` select on the first split of an experiment, for all splits; the others select on each.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Changes to try; `once` on the first split alone."""
+    """Changes to try; where `first_split`, on the first split alone."""
 
     changes: tuple[Mapping[str, Json], ...]
-    once: bool = False
+    first_split: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Choice(Generic[T]):
         settings: Settings = {**self.search.start, **self._fixed}
         best, attempted = attempt(settings), [settings]
         for stage in self.search.stages:
-            if stage.once and not first:
+            if stage.first_split and not first:
                 continue
             start = settings
             for change in stage.changes:
@@ -88,8 +88,8 @@ class Choice(Generic[T]):
                 if value_of(result) > value_of(best):
                     best, settings = result, changed
         if first:
-            once = {k for s in self.search.stages if s.once for c in s.changes for k in c}
-            self._fixed = {k: v for k, v in settings.items() if k in once}
+            settled = {k for s in self.search.stages if s.first_split for c in s.changes for k in c}
+            self._fixed = {k: v for k, v in settings.items() if k in settled}
         return best
 
 

@@ -1,6 +1,6 @@
 """The choice of ridge's strength alpha, on the scores of pictures that were left out.
 
-Leaving a picture out takes one carrier from its words and none from the words it lacks, so carriers
+A picture that is left out is missing for its own words and for no others, so pictures with a word
 rank lower among left-out scores than they will among new pictures, the more so the stronger the
 regulariser. AvgP therefore points to strengths that are too small, by about half a power of ten on
 the collections tried. So, as Breiman and others do ("Classification and regression trees", 1984,
@@ -100,9 +100,9 @@ def rankable_words(Y: NDArray[np.float32]) -> NDArray[np.int64]:
 
     A word on one picture is on none when that is left out, and one on all cannot be ranked.
     """
-    carriers = Y.sum(axis=0)
+    counts = Y.sum(axis=0)
     for least in (2, 1):
-        words = np.flatnonzero((carriers >= least) & (carriers < len(Y)))
+        words = np.flatnonzero((counts >= least) & (counts < len(Y)))
         if words.size:
             return words
     return np.arange(Y.shape[1])

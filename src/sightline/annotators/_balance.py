@@ -1,8 +1,8 @@
-"""Ridge in which the pictures that carry a word count more than the many that do not.
+"""Ridge in which the pictures that have a word count more than the many that do not.
 
     min  sum_i w_it (y_it - f_t(p_i))^2 + alpha |f_t|^2        w_it = (n- / n+)^balance if y_it = 1,
                                                                else 1
-Each word has weights of its own, and yet one factorisation serves all: with P the carriers of a
+Each word has weights of its own, and yet one factorisation serves all: with P the pictures with a
 word, w their weight, d = w - 1 and H the plain smoother (see _smoothers), the weighted fit is the
 plain fit to the targets w (I + d H_PP)^-1 1 on P and 0 elsewhere, and a picture's share in its own
 score is w_i (H_ii - d H_iP (I + d H_PP)^-1 H_Pi). Both follow from Woodbury's identity. Left-out
@@ -41,7 +41,7 @@ def balanced(
 def _of_word(
     H: NDArray[np.float64], P: NDArray[np.int64], w: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the targets of the carriers, and 1 less each picture's share in its own score."""
+    """Return the targets on P, and 1 less each picture's share in its own score."""
     from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
     share = H.diagonal().copy()

@@ -67,7 +67,7 @@ class CountAnnotator(PersistentEstimator):
         return tags
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the mean AvgP over the words that some picture of X carries."""
+        """Return the mean AvgP over the words that some picture of X has."""
         scores = self.decision_function(X)
         targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
         return mean_average_precision(scores, targets)
@@ -113,7 +113,7 @@ def as_pairs(X: Any, Y: Any, owner: str) -> tuple[Counts, Counts, NDArray[np.boo
     table, classes = as_targets(Y, counts.shape[0], owner)
     has_word = np.asarray(table.any(axis=1))
     if not has_word.any():
-        raise DataError(f"No picture carries a word, so {owner} has nothing to learn from.")
+        raise DataError(f"No picture has a word, so {owner} has nothing to learn from.")
     return counts, csr_array(table[has_word], dtype=np.float64), has_word, classes
 
 

@@ -1,7 +1,7 @@
 """A logistic curve for each word over the weight of its neighbours, so that rare words count.
 
-Few neighbours of a picture carry a rare word, even where it fits. For word t, with x_i the weight
-of the neighbours of picture i that carry it, and costs c as in `_neighbour_weights`,
+Few neighbours of a picture have a rare word, even where it fits. For word t, with x_i the weight
+of the neighbours of picture i that have it, and costs c as in `_neighbour_weights`,
 
     max  sum_i c_i log P(y_i) - c+ / 2 ((a_t / a - 1)^2 + (b_t - b)^2)      P(1) = 1 / (1 + e^-z),
                                                                              z = a_t x + b_t
@@ -9,7 +9,7 @@ of the neighbours of picture i that carry it, and costs c as in `_neighbour_weig
 by Newton steps, each halved until it does not lower the objective. (a, b) is the curve that all
 words share.
 
-Departure: the paper has no prior. Without one, a word that a single picture carries would reverse
+Departure: the paper has no prior. Without one, a word that a single picture has would reverse
 its ranking, since that picture, left out, has no neighbour with the word. Slopes stay above a
 twentieth of the shared one for the same reason.
 """
@@ -56,9 +56,9 @@ _USUAL = Prior(10.0, 0.0, 1e-3)
 
 def shared_curve(problem: LeaveOneOutNeighbours, pi: Doubles) -> Prior:
     """Return the curve that is best for all words together."""
-    carriers = np.bincount(problem.words.word, minlength=problem.words.n_words)
-    order = np.argsort(carriers, kind="stable")
-    order = order[carriers[order] > 0]
+    counts = np.bincount(problem.words.word, minlength=problem.words.n_words)
+    order = np.argsort(counts, kind="stable")
+    order = order[counts[order] > 0]
     n = min(_SHARED_WORDS, len(order))
     if not n:
         return _USUAL

@@ -1,6 +1,6 @@
 """How much each neighbour counts, learned by maximising the likelihood of left-out words.
 
-With x_it the weight of the neighbours of picture i that carry word t, and P(1 | x) linear in x, or
+With x_it the weight of the neighbours of picture i that have word t, and P(1 | x) linear in x, or
 a logistic function of it,
 
     max  sum_it c_it log P(y_it | x_it)        x_it = sum_k pi_ik y_(n_ik) t
@@ -67,7 +67,7 @@ class Curve:
 
     @classmethod
     def straight(cls, eps: float, n_words: int) -> Curve:
-        """Return 1 - eps where all neighbours carry the word, and eps where none does."""
+        """Return 1 - eps where all neighbours have the word, and eps where none does."""
         return cls(np.full(n_words, 1.0 - 2.0 * eps), np.full(n_words, eps), False)
 
     def log_p(self, x: Doubles) -> Doubles:
@@ -99,9 +99,9 @@ class LeaveOneOutNeighbours:
     distances : ndarray of shape (pictures, k, views)
         How far the neighbours are.
     words : WordIncidence
-        What all training pictures carry.
+        The words of all training pictures.
     cost : ndarray of float64
-        C of absent and of carried words.
+        C of absent and of present words.
     """
 
     own: NDArray[np.int64]
@@ -118,10 +118,10 @@ class LeaveOneOutNeighbours:
         distances: NDArray[np.float32],
         words: WordIncidence,
     ) -> LeaveOneOutNeighbours:
-        """Return them with the costs by which carried and absent words count equally, 1 in all."""
-        carried = int((words.start[pictures + 1] - words.start[pictures]).sum())
-        absent = len(pictures) * words.n_words - carried
-        cost = np.array([1.0 / absent if absent else 0.0, 1.0 / carried if carried else 0.0])
+        """Return them with the costs by which present and absent words count equally, 1 in all."""
+        n_tagged = int((words.start[pictures + 1] - words.start[pictures]).sum())
+        absent = len(pictures) * words.n_words - n_tagged
+        cost = np.array([1.0 / absent if absent else 0.0, 1.0 / n_tagged if n_tagged else 0.0])
         return cls(pictures, nearest, distances, words, cost)
 
     def word_evidence(

@@ -1,6 +1,6 @@
 """Compiled: selection of the nearest pictures, and propagation of their words.
 
-Which words a picture carries is given as a sparse table: those of picture j are `word[start[j] :
+Which words a picture has is given as a sparse table: those of picture j are `word[start[j] :
 start[j + 1]]`. Only words of a picture and of its neighbours are visited, and words of no neighbour
 are summed up in one term, so that a vocabulary may be large.
 """
@@ -96,7 +96,7 @@ def merge_lists(lists: NDArray[np.int32], n_others: int, out: Int32s) -> None:
 
 @njit(cache=True, nogil=True)
 def propagate(nearest: Int32s, pi: Doubles, start: Ints, word: Int32s, out: Doubles) -> None:
-    """Add to out[i, t] the weights of those neighbours of picture i that carry word t."""
+    """Add to out[i, t] the weights of those neighbours of picture i that have word t."""
     for i in range(nearest.shape[0]):
         for k in range(nearest.shape[1]):
             j = nearest[i, k]
@@ -111,21 +111,21 @@ def log_likelihood(
 ) -> float:  # fmt: skip
     """Return sum_it c_it log P(y_it | x_it) and fill `gradient` with its derivatives by pi.
 
-    x_it is the weight of the neighbours of picture i that carry word t, y_it whether pictures[i]
+    x_it is the weight of the neighbours of picture i that have word t, y_it whether pictures[i]
     does. P(1 | x) is slope_t x + offset_t if cost[2] is 0, else the logistic function of that.
     cost[0] and cost[1] are c for y = 0 and 1; absent[t] is c log P(0 | 0).
     """
     n_words = len(slope)
     x, g = np.zeros(n_words), np.zeros(n_words)
     last_seen = np.full(n_words, -1, dtype=np.int64)
-    carried = np.full(n_words, -1, dtype=np.int64)
+    tagged = np.full(n_words, -1, dtype=np.int64)
     touched = np.empty(n_words, dtype=np.int64)
     nowhere, total = absent.sum(), 0.0
     for i in range(nearest.shape[0]):
         n = 0
         for at in range(start[pictures[i]], start[pictures[i] + 1]):
             t = word[at]
-            carried[t] = last_seen[t] = i
+            tagged[t] = last_seen[t] = i
             x[t] = 0.0
             touched[n] = t
             n += 1
@@ -142,7 +142,7 @@ def log_likelihood(
         total += nowhere
         for m in range(n):
             t = touched[m]
-            y = 1 if carried[t] == i else 0
+            y = 1 if tagged[t] == i else 0
             value, g[t] = _log_p(slope[t] * x[t] + offset[t], y, cost[2] != 0.0)
             total += cost[y] * value - absent[t]
             g[t] *= cost[y] * slope[t]
@@ -180,7 +180,7 @@ def climb_curves(
     """
     value, weight = np.empty(x.shape[0] + 2), np.empty(x.shape[0] + 2)
     for t in range(x.shape[1]):
-        # Where no neighbour carries the word there is one term for absent and one for carried
+        # Where no neighbour has the word there is one term for absent and one for present
         # words.
         value[:2] = weight[:2] = 0.0
         n = 2

@@ -21,7 +21,7 @@ class Trials:
     Parameters
     ----------
     solver, Y : Solver or ndarray of bool
-        The pictures to learn from and the words they carry.
+        The pictures to learn from and the words they have.
     table, judged : ndarray or sparse matrix, and ndarray of bool
         The validation pictures as inputs of the solver's coefficients, and their words.
     tried : ndarray of float64

@@ -1,6 +1,6 @@
 """One support vector machine for each word over pictures that all words share.
 
-With m_i = y_i (f(p_i) + b), y_i = 1 on pictures that carry the word and -1 on the others,
+With m_i = y_i (f(p_i) + b), y_i = 1 on pictures that have the word and -1 on the others,
 
     hinge           min  |f|^2 / 2 + C sum_i w_i max(0, 1 - m_i)
     squared_hinge   min  |f|^2 / 2 + C sum_i w_i max(0, 1 - m_i)^2
@@ -44,7 +44,7 @@ class Solver(Protocol):
     n_coefficients: int
 
     def fit(self, y: NDArray[np.bool_], C: float) -> tuple[NDArray[np.float64], float]:
-        """Return coefficients and offset of a word that some of the pictures carry, not all."""
+        """Return coefficients and offset of a word that some of the pictures have, not all."""
         ...
 
 
@@ -187,12 +187,12 @@ def fit_words(
 
 
 def learnable(Y: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return of each word whether some pictures carry it and some do not."""
+    """Return of each word whether some pictures have it and some do not."""
     return np.asarray(Y.any(axis=0) & ~Y.all(axis=0))
 
 
 def _weights(y: NDArray[np.bool_], class_weight: ClassWeight) -> NDArray[np.float64]:
     if class_weight is None:
         return np.ones(len(y))
-    carried = np.count_nonzero(y)
-    return np.where(y, len(y) / (2.0 * carried), len(y) / (2.0 * (len(y) - carried)))
+    n_tagged = np.count_nonzero(y)
+    return np.where(y, len(y) / (2.0 * n_tagged), len(y) / (2.0 * (len(y) - n_tagged)))

@@ -67,7 +67,7 @@ class CMRM(CountAnnotator):
     n_visterms_, n_words_ : int
         Columns of X and Y.
     n_pictures_ : int
-        Training pictures that carry a word.
+        Training pictures that have a word.
     leave_one_out_ : ndarray of float32
         P(t|p) of the training pictures by a fit without each of them, computed on first access,
         (pictures, words), float32; a model made from arrays has none. Uniform for the only picture
@@ -99,7 +99,7 @@ class CMRM(CountAnnotator):
         self.joint_counts = joint_counts
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+        """Learn from counts X of visual terms and the words y pictures have, 0 or 1.
 
         y may also be one label for each picture, which is then a word.
         """
@@ -138,8 +138,8 @@ class CMRM(CountAnnotator):
         n = len(start) - 1
         parts = (arrays["count"], arrays["visterm"], start)
         counts = csr_array(parts, shape=(n, n_visterms), dtype=np.float64)
-        carried = (np.ones(len(word)), word, arrays["word_start"])
-        model._learn(counts, csr_array(carried, shape=(n, n_words)))
+        tagged = (np.ones(len(word)), word, arrays["word_start"])
+        model._learn(counts, csr_array(tagged, shape=(n, n_words)))
         model.classes_ = np.arange(n_words)
         return model
 
@@ -200,8 +200,8 @@ class _Shares:
 
     def mixed(self, logits: Doubles, words: NDArray[np.int64]) -> Doubles:
         """Return P(t|p) of some words, given the exponents of the softmax; overwrites these."""
-        carried = (self.words[:, words], self.by_word[words])
-        return self._mixed(logits, *carried, self.by_word.sum(), self.word_size.sum())
+        tagged = (self.words[:, words], self.by_word[words])
+        return self._mixed(logits, *tagged, self.by_word.sum(), self.word_size.sum())
 
     def left_out(self) -> Doubles:
         """Return P(t|p) of each picture by the counts of all others."""
@@ -228,7 +228,7 @@ class _Shares:
             return np.asarray(np.log(share))
 
     def _mixed(
-        self, logits: Doubles, carried: Counts, background: Doubles, all_words: Any, total: Any
+        self, logits: Doubles, tagged: Counts, background: Doubles, all_words: Any, total: Any
     ) -> Doubles:
         """Return sum_J w_J P(t|J) over its sum of all words t.
 
@@ -242,7 +242,7 @@ class _Shares:
         # The sum over words of what is below, by picture.
         divisor = omega @ (scale * self.n_words) + self.alpha * all_words / total
         smoothing = self.alpha * background / np.reshape(total, (-1, 1))
-        mixed = (carried.T @ (omega * scale).T).T + smoothing
+        mixed = (tagged.T @ (omega * scale).T).T + smoothing
         return np.asarray(mixed / divisor[:, None])
 
     def _groups(self, n_holders: NDArray[np.int64]) -> Iterator[slice]:

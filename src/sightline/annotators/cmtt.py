@@ -96,7 +96,7 @@ class CMTT(CountAnnotator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+        """Learn from counts X of visual terms and the words y pictures have, 0 or 1.
 
         y may also be one label for each picture, which is then a word.
         """
@@ -145,7 +145,7 @@ class CMTT(CountAnnotator):
                 np.maximum(cosines, 0.0, out=cosines)
             size = np.abs(cosines).sum(axis=1)
             total = cosines.sum(axis=1)
-            # Cosines of rounding, and sums that negative ones bring down to it, carry no
+            # Cosines of rounding, and sums that negative ones bring down to it, have no
             # information.
             significant = (size > _ROUNDING) & (total > _ROUNDING * size)
             table[rows] = 1.0 / self.n_words_

@@ -11,7 +11,7 @@ text queries", 2008, sections II-A and V-C. Words on no training picture, or on 
 machine.
 
 Departures: slack counts squared by default, which ranks rare words better; `loss="hinge"` is
-the usual machine. A word that no validation picture carries takes the C that is best for the
+the usual machine. A word that no validation picture has takes the C that is best for the
 others on average. Without validation pictures a fifth of the training ones take their place, and
 the machines are then fitted again to all.
 """
@@ -97,7 +97,7 @@ class ConceptSVM(PersistentEstimator):
     W_ : ndarray
         Weights over the features, (words, features), float32, of one view with a linear kernel.
     landmarks_, dual_ : tuple of ndarray or ndarray
-        Otherwise the views' rows that carry the machines, and their coefficients, (landmarks,
+        Otherwise the views' rows of the landmarks, and their coefficients, (landmarks,
         words), float32.
     intercept_ : ndarray of shape (words,)
         In float32.
@@ -138,7 +138,7 @@ class ConceptSVM(PersistentEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, validation: tuple[Any, Any] | None = None) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they have, 0 or 1.
 
         y may also be one label for each picture, which is then a word.
 
@@ -151,7 +151,7 @@ class ConceptSVM(PersistentEstimator):
         names = self.kernel if isinstance(self.kernel, tuple) else (self.kernel,) * len(inputs)
         views = as_views(inputs, names)
         targets, self.classes_ = as_targets(y, views[0].shape[0], type(self).__name__)
-        carried = targets > 0
+        tagged = targets > 0
         judged = None if validation is None else _judged(validation, names, self.classes_)
         factors = self.factor if isinstance(self.factor, tuple) else (self.factor,) * len(views)
         self.kernel_ = MeanKernel.of(
@@ -162,9 +162,9 @@ class ConceptSVM(PersistentEstimator):
             statistic=self.statistic,
             random_state=self.random_state,
         )
-        self.trained_ = learnable(carried)
+        self.trained_ = learnable(tagged)
         pictures = self._pictures(views)
-        coefficients, offsets = self._settled(pictures, carried, judged)
+        coefficients, offsets = self._settled(pictures, tagged, judged)
         self.intercept_ = offsets.astype(np.float32)
         if names == ("linear",):
             self.W_ = pictures.weights(coefficients)
@@ -231,7 +231,7 @@ class ConceptSVM(PersistentEstimator):
         return np.asarray((table[:, at] * normal.slope_ + normal.offset_).mean(axis=1))
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the mean AvgP over the words that some picture of X carries."""
+        """Return the mean AvgP over the words that some picture of X has."""
         scores = self.decision_function(X)
         targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
         return mean_average_precision(scores, targets)

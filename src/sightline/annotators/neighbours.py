@@ -1,14 +1,14 @@
-"""Weighted nearest neighbours: a word fits a picture if pictures like it carry that word.
+"""Weighted nearest neighbours: a word fits a picture if pictures like it have that word.
 
-    P(t | p) = sum_j pi_pj P(t | j)        P(t | j) = 1 - eps if picture j carries t, else eps
+    P(t | p) = sum_j pi_pj P(t | j)        P(t | j) = 1 - eps if picture j has t, else eps
 
 over the K nearest training pictures j of p, with weights pi of sum 1 by rank, pi_pj = gamma_k for
 the k-th nearest, or by distance, pi_pj ~ exp(-theta . d_pj) with a distance d for each view and
 theta >= 0. Both maximise the likelihood of the training pictures' words, each picture left out,
 
-    max  sum_jt c_jt log P(y_jt | j)        c = 1 / n+ where a word is carried, else 1 / n-
+    max  sum_jt c_jt log P(y_jt | j)        c = 1 / n+ where a picture has the word, else 1 / n-
 
-with n+ carried and n- absent words in all (Guillaumin, Mensink, Verbeek and Schmid, "TagProp:
+with n+ present and n- absent words in all (Guillaumin, Mensink, Verbeek and Schmid, "TagProp:
 Discriminative metric learning in nearest neighbor models for image auto-annotation", 2009). With
 `sigmoid`, P is a logistic function of sum_j pi_pj y_jt with two numbers for each word, fitted
 alternately with the weights.
@@ -69,7 +69,7 @@ _BLOCK = 1024
 
 
 class Neighbours(PersistentEstimator):
-    """Scores of all words for a picture, from the words that the pictures nearest to it carry.
+    """Scores of all words for a picture, from the words that the pictures nearest to it have.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Neighbours(PersistentEstimator):
     sigmoid : bool, default=False
         Learn a curve for each word, which changes how words compare, not the order by one word.
     eps : float, default=0.0001
-        How likely a word is that the neighbour does not carry.
+        How likely a word is that the neighbour does not have.
     random_state : int, default=0
         Seed of the sample that is learned from, and of the one that scales distances.
 
@@ -100,7 +100,7 @@ class Neighbours(PersistentEstimator):
     theta_ : ndarray
         How much each view's distance counts; of length 0 where weights go by rank.
     curve_ : Curve
-        From the weight of the neighbours that carry a word to its probability, for each word.
+        From the weight of the neighbours that have a word to its probability, for each word.
     leave_one_out_ : ndarray
         Scores of the training pictures as if unseen, (pictures, words), float32.
     history_ : list of float
@@ -143,7 +143,7 @@ class Neighbours(PersistentEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they have, 0 or 1.
 
         y may also be one label for each picture, which is then a word.
         """
@@ -198,7 +198,7 @@ class Neighbours(PersistentEstimator):
         return tags
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the mean AvgP over the words that some picture of X carries."""
+        """Return the mean AvgP over the words that some picture of X has."""
         scores = self.decision_function(X)
         targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
         return mean_average_precision(scores, targets)
@@ -300,16 +300,16 @@ class Neighbours(PersistentEstimator):
     ) -> NDArray[np.float32]:
         from sightline.annotators._neighbours_fast import propagate
 
-        carried, curve = self.words_, self.curve_
+        tags, curve = self.words_, self.curve_
         if words is not None:
-            chosen = _positions(words, carried.n_words)
-            carried, curve = carried.some(chosen), curve.some(chosen)
+            chosen = _positions(words, tags.n_words)
+            tags, curve = tags.some(chosen), curve.some(chosen)
         parameters = self.gamma_ if self.weights == "rank" else self.theta_
-        out = np.empty((n, carried.n_words), dtype=np.float32)
+        out = np.empty((n, tags.n_words), dtype=np.float32)
         for part in neighbourhoods:
             pi = weights_of(self.weights, parameters, part.distances)
-            x = np.zeros((len(pi), carried.n_words))
-            propagate(part.nearest, pi, carried.start, carried.word, x)
+            x = np.zeros((len(pi), tags.n_words))
+            propagate(part.nearest, pi, tags.start, tags.word, x)
             out[part.rows] = curve.log_p(x)
         return out
 

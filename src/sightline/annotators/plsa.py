@@ -87,7 +87,7 @@ class PLSA(CountAnnotator):
     word_shares_ : ndarray
         P(t|k), (words, aspects).
     aspect_shares_ : ndarray
-        P(k|p) of the training pictures that carry words, (pictures, aspects).
+        P(k|p) of the training pictures that have words, (pictures, aspects).
     visterm_shares_ : ndarray
         P(v|k), (visterms, aspects), float32; zeros for what no training picture has.
     n_aspects_ : int
@@ -129,7 +129,7 @@ class PLSA(CountAnnotator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, progress: Progress = _SILENT) -> Self:
-        """Learn from counts X of visual terms and the words y pictures carry, 0 or 1.
+        """Learn from counts X of visual terms and the words y pictures have, 0 or 1.
 
         y may also be one label for each picture, which is then a word.
         """
@@ -227,11 +227,11 @@ class _CaptionStep:
 
     def __init__(self, words: Counts, n_aspects: int, random_state: int) -> None:
         self.by_picture, self.by_word = _cells(words), _cells(words.T.tocsr())
-        self.carried = np.diff(self.by_word[0]) > 0
+        self.tagged = np.diff(self.by_word[0]) > 0
         shape = (words.shape[1], n_aspects)
         self.word_shares = np.random.default_rng(random_state).standard_exponential(shape)
-        self.word_shares[~self.carried] = 0.0
-        _normalise(self.word_shares, self.carried)
+        self.word_shares[~self.tagged] = 0.0
+        _normalise(self.word_shares, self.tagged)
         self.aspect_shares = np.full((words.shape[0], n_aspects), 1.0 / n_aspects)
 
     def iterate(self) -> float:
@@ -242,7 +242,7 @@ class _CaptionStep:
         of_pictures = np.empty_like(self.aspect_shares)
         likelihood = half_step(*self.by_word, self.aspect_shares, self.word_shares, of_words)
         half_step(*self.by_picture, self.word_shares, self.aspect_shares, of_pictures)
-        _normalise(of_words, self.carried)
+        _normalise(of_words, self.tagged)
         _normalise(of_pictures.T, np.ones(of_pictures.shape[1], dtype=np.bool_))
         self.word_shares, self.aspect_shares = of_words, of_pictures
         return float(likelihood)

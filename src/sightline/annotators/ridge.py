@@ -1,4 +1,4 @@
-"""Kernel ridge: for each word a score that is 1 on pictures that carry it and 0 on the others.
+"""Kernel ridge: for each word a score that is 1 on pictures that have it and 0 on the others.
 
 For every word t, over functions f_t of the kernel k,
 
@@ -12,8 +12,8 @@ are calibrated, on scores of unseen pictures without fitting twice.
 
 Departures: squared error is an unusual loss for classification, but on few pictures the
 regularisation matters more than the loss; all words share one alpha. Above some thousands of
-pictures the kernel is carried by landmarks, a seeded sample (Williams and Seeger, "Using the
-Nyström method to speed up kernel machines", 2001). There is no intercept: what few pictures carry
+pictures the kernel is expanded on landmarks, a seeded sample (Williams and Seeger, "Using the
+Nyström method to speed up kernel machines", 2001). There is no intercept: what few pictures have
 is near 0 anyway, and adding one changed no ranking.
 """
 
@@ -64,7 +64,7 @@ _WEIGHED_ALPHA = 0.2
 
 
 class KernelRidge(PersistentEstimator):
-    """Scores of all words for a picture, from pictures that carry words.
+    """Scores of all words for a picture, from pictures that have words.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ class KernelRidge(PersistentEstimator):
     alpha : float or {"auto"}, default="auto"
         Strength of the regulariser, in units of the mean k(p, p); "auto" chooses it.
     balance : float, default=0.0
-        0 lets all pictures count equally; with b, those that carry a word count (n- / n+)^b as much
+        0 lets all pictures count equally; with b, those that have a word count (n- / n+)^b as much
         as the others. On the collections tried this ranked neither better nor worse. It needs all
         pictures as landmarks, and alpha is chosen as if it were 0.
     criterion : {"AvgP", "error"}, default="error"
         What "auto" optimises, on leave-one-out scores: the least squared "error", or the largest
         mean "AvgP" over words, which takes longer and at the default factor ranked no better.
     landmarks : int, optional
-        Number of pictures that carry the kernel; None takes all up to 6,000 and 4,000 of more. With
+        Number of landmarks of the kernel; None takes all up to 6,000 and 4,000 of more. With
         a linear kernel of up to 4,096 features and more pictures than landmarks, weights over the
         features are found instead, exactly.
     random_state : int, default=0
@@ -99,7 +99,7 @@ class KernelRidge(PersistentEstimator):
     classes_ : ndarray of shape (words,)
         The label of each word; its position, where y was a table.
     landmarks_ : tuple of ndarray
-        The views' rows that carry the kernel.
+        The views' rows of the landmarks.
     dual_ : ndarray
         Coefficients c, (landmarks, words), float32.
     leave_one_out_ : ndarray
@@ -157,7 +157,7 @@ class KernelRidge(PersistentEstimator):
         queries: QuerySet | None = None,
         unlabelled: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Learn from pictures X, a matrix or a tuple of views, and the words y they carry, 0 or 1.
+        """Learn from pictures X, a matrix or a tuple of views, and the words y they have, 0 or 1.
 
         y may also be one label for each picture, which is then a word.
 
@@ -211,7 +211,7 @@ class KernelRidge(PersistentEstimator):
         return tags
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the mean AvgP over the words that some picture of X carries."""
+        """Return the mean AvgP over the words that some picture of X has."""
         scores = self.decision_function(X)
         targets, _ = as_targets(y, len(scores), type(self).__name__, self.classes_)
         return mean_average_precision(scores, targets)
@@ -312,7 +312,7 @@ class KernelRidge(PersistentEstimator):
         scale: float,
         unlabelled: NDArray[np.bool_],
     ) -> None:
-        """Refit without unlabelled pictures that likely carry a word."""
+        """Refit without unlabelled pictures that likely have a word."""
         likely = likely_positive(self.leave_one_out_, Y, unlabelled)
         fitted = (self.dual_.astype(np.float64), self.leave_one_out_)
         dual, self.leave_one_out_ = fit_without(K, Y, self.alpha_ * scale, likely, *fitted)
@@ -337,7 +337,7 @@ class KernelRidge(PersistentEstimator):
 
         scale = sum(float(np.square(Z).sum()) for _, Z in blocks()) / len(Y) or 1.0
         W = self._settle(Primal(blocks, Y), scale)
-        # The weights carry themselves: k(p, e_j) = p_j, so that one way of scoring serves all.
+        # Unit vectors as landmarks: k(p, e_j) = p_j, so that all forms are scored the same way.
         self.landmarks_ = (np.eye(len(W), dtype=np.float32),)
         self.dual_ = W.astype(np.float32)
         self.W_ = np.ascontiguousarray(self.dual_.T)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def as_targets(
     Y: Any, n_pictures: int, owner: str = "An annotator", classes: Classes | None = None
 ) -> tuple[NDArray[np.float32], Classes]:
-    """Return which words pictures carry, (pictures, words), 0 or 1, and the label of each word.
+    """Return which words pictures have, (pictures, words), 0 or 1, and the label of each word.
 
     Y is a table, dense or sparse, or one label for each picture (`validation.as_indicator`).
 
@@ -32,17 +32,17 @@ def as_targets(
             f"Got shape {table.shape}."
         )
     if not table.shape[1]:
-        raise DataError("There is no word to learn. Give pictures that carry words.")
+        raise DataError("There is no word to learn. Give pictures that have words.")
     if not n_pictures:
         raise DataError("There is no picture to learn from. Give at least one.")
     if not ((table == 0) | (table == 1)).all():
         wrong = table[(table != 0) & (table != 1)][0]
-        raise DataError(f"Words must be 1 on pictures that carry them, else 0. Got {wrong}.")
+        raise DataError(f"Words must be 1 on pictures that have them, else 0. Got {wrong}.")
     return table, labels
 
 
 def mean_average_precision(scores: NDArray[np.float32], Y: NDArray[np.float32]) -> float:
-    """Return the mean AvgP over the words that some picture carries; NaN if there is none.
+    """Return the mean AvgP over the words that some picture has; NaN if there is none.
 
     >>> mean_average_precision(np.array([[0.9], [0.1]]), np.array([[0.0], [1.0]]))
     0.5
@@ -52,6 +52,6 @@ def mean_average_precision(scores: NDArray[np.float32], Y: NDArray[np.float32]) 
 
 
 def average_precisions(scores: NDArray[np.float32], Y: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the AvgP of each word that some picture carries."""
+    """Return the AvgP of each word that some picture has."""
     columns = zip(scores.T, Y.T, strict=True)
     return np.array([average_precision(s, y) for s, y in columns if y.any()], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Positive-unlabelled learning: unlabelled pictures that likely carry a word are no negatives.
+"""Positive-unlabelled learning: unlabelled pictures that likely have a word are no negatives.
 
 Where a person marked a few pictures of many, the others are mostly, but not all, without the word.
 With all of them as negatives, pictures like the marked ones would be learned not to fit. The spy
@@ -33,22 +33,22 @@ def likely_positive(
     left_out : array-like
         Scores of pictures by words, each picture as if it had not been learned from.
     Y : array-like
-        1 where a picture carries a word, dense or sparse.
+        1 where a picture has a word, dense or sparse.
     unlabelled : ndarray of bool
         True where that is unknown.
 
     Examples
     --------
     >>> scores = np.array([[0.6], [0.5], [0.7], [0.2], [0.1], [0.0], [0.0]])
-    >>> carried = np.array([[1], [1], [0], [0], [0], [0], [0]])
-    >>> likely_positive(scores, carried, carried == 0)[:, 0].tolist()
+    >>> tagged = np.array([[1], [1], [0], [0], [0], [0], [0]])
+    >>> likely_positive(scores, tagged, tagged == 0)[:, 0].tolist()
     [False, False, True, False, False, False, False]
     """
     scores = np.asarray(left_out, dtype=np.float64)
-    carried = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y) > 0
+    tagged = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y) > 0
     out = np.zeros(scores.shape, dtype=np.bool_)
     for word in range(scores.shape[1]):
-        positives, free = scores[carried[:, word], word], np.flatnonzero(unlabelled[:, word])
+        positives, free = scores[tagged[:, word], word], np.flatnonzero(unlabelled[:, word])
         if not positives.size or not free.size:
             continue
         order = free[np.argsort(-scores[free, word], kind="stable")]

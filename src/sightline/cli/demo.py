@@ -127,7 +127,7 @@ def _draw(c: Collection, searches: list[tuple[str, Results]], target: Path) -> N
         names = [f"{query}: {h.score:.2f} predicted" for h in hits]
         titles += [*names, *[""] * (6 - len(hits))]
     contact_sheet(thumbnails, titles, columns=6, cell=120).save(target, "PNG")
-    click.echo(f"\nLook at {target}: found without ever having had a word.")
+    click.echo(f"\nLook at {target}: found without any tag.")
 
 
 def _measure(

@@ -50,7 +50,7 @@ def describe(
     if texts:
         return _texts(c, picture, no_cutoff, as_json, as_csv)
     description = c.pictures.describe(picture)
-    words = [w for w in description.words if no_cutoff or w.fits or w.carried]
+    words = [w for w in description.words if no_cutoff or w.fits or w.tagged]
     if as_json:
         print_json(
             {
@@ -58,20 +58,26 @@ def describe(
                 "picture": description.picture,
                 "version": description.version,
                 "words": [
-                    {"word": w.word, "score": w.score, "fits": w.fits, "carried": w.carried}
+                    {
+                        "word": w.word,
+                        "score": w.score,
+                        "fits": w.fits,
+                        "tagged": w.tagged,
+                        "carried": w.tagged,
+                    }
                     for w in words
                 ],
             }
         )
     elif as_csv:
-        rows = [(w.score, w.word, int(w.fits), int(w.carried)) for w in words]
+        rows = [(w.score, w.word, int(w.fits), int(w.tagged)) for w in words]
         print_csv(["score", "word", "fits", "carried"], rows)
     else:
         for w in words:
-            mark = "tagged" if w.carried else "predicted" if w.fits else "unlikely"
+            mark = "tagged" if w.tagged else "predicted" if w.fits else "unlikely"
             click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
     if not words:
-        click.echo("No word fits. All there are: --no-cutoff", err=True)
+        click.echo("No word is above its cut-off. To show all: --no-cutoff", err=True)
     return 0
 
 
@@ -97,5 +103,5 @@ def _texts(c: Collection, picture: str, no_cutoff: bool, as_json: bool, as_csv: 
             of = f"{shown(t.path)}{more}"
             click.echo("\t".join([f"{t.score:.4f}", t.text, of, mark]).rstrip("\t"))
     if not texts:
-        click.echo("No text fits. All there are: --no-cutoff", err=True)
+        click.echo("No text is above the cut-off. To show all: --no-cutoff", err=True)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -15,7 +15,7 @@ from sightline.cli.common import (
     print_json,
     text_of,
 )
-from sightline.cli.filters import check_png, filter_options, filters_of, full_path
+from sightline.cli.filters import FilterOptions, check_png, filter_options, filters_of, full_path
 from sightline.records import shown
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def duplicates(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Group pictures with the same bytes, and pictures that look nearly identical.
 

@@ -103,16 +103,16 @@ def _how(p: Probes) -> str:
 def _show_load(load: Load, dry_run: bool) -> None:
     for t in load.tables:
         state = {"kept": "is there", "new": "new", "resumed": "resumed"}[t.state]
-        sent = f", {t.sent} sent" if not dry_run and t.state != "kept" else ""
+        sent = f", {t.loaded} sent" if not dry_run and t.state != "kept" else ""
         more = f"; {_how(t.probes)}" if t.probes.lists else ""
         rows = f"{t.table.rows} rows of {t.table.length}"
         click.echo(f"{t.table.feature}\t{t.table.by}\t{rows}\t{state}{sent}{more}", err=True)
     for name in load.dropped:
         click.echo(f"removed {name}", err=True)
-    if load.at_home:
+    if load.local:
         click.echo(
             f"Searched locally, since their rows are mostly zero or too long for Milvus: "
-            f"{', '.join(load.at_home)}",
+            f"{', '.join(load.local)}",
             err=True,
         )
     done = "would serve" if dry_run else "serves"

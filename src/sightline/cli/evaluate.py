@@ -98,7 +98,7 @@ def show(e: Evaluation) -> None:
             f"  {g.bep:5.3f}  {p_text(g.p):>7}  {g.harmed_rate:6.1%}"
         )
     if not e.proven:
-        click.echo("These are too few queries to tell. Add words.")
+        click.echo("There are too few queries for a conclusion. Add words.")
     if e.curve:
         click.echo("learning curve: " + ", ".join(f"{n} pictures {a:.3f}" for n, a in e.curve))
     for name, words in (("best", e.best), ("worst", e.worst)):

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import click
 
@@ -41,13 +41,30 @@ def filter_options(command: F) -> F:
     return command
 
 
-def filters_of(
-    *, min_mb: float | None = None, max_mb: float | None = None, **options: Any
-) -> Filters:
+class FilterOptions(TypedDict, total=False):
+    """The options that `filter_options` adds to a command."""
+
+    folder: str | None
+    after: str | None
+    before: str | None
+    min_side: int | None
+    max_side: int | None
+    min_mb: float | None
+    max_mb: float | None
+    tagged: bool
+    untagged: bool
+
+
+def filters_of(**options: Unpack[FilterOptions]) -> Filters:
     """Return the filters of these options."""
-    sizes = (None if mb is None else int(mb * 1e6) for mb in (min_mb, max_mb))
-    min_bytes, max_bytes = sizes
-    return Filters(**options, min_bytes=min_bytes, max_bytes=max_bytes)
+    min_mb, max_mb = options.get("min_mb"), options.get("max_mb")
+    return Filters(
+        folder=options.get("folder"), after=options.get("after"), before=options.get("before"),
+        min_side=options.get("min_side"), max_side=options.get("max_side"),
+        min_bytes=None if min_mb is None else int(min_mb * 1e6),
+        max_bytes=None if max_mb is None else int(max_mb * 1e6),
+        tagged=options.get("tagged", False), untagged=options.get("untagged", False),
+    )  # fmt: skip
 
 
 def full_path(c: Collection, path: bytes) -> bytes:
@@ -61,14 +78,6 @@ def print_hit(c: Collection, h: Hit, *, filepath_only: bool = False, null: bool 
         sys.stdout.buffer.write(full_path(c, h.path) + (b"\0" if null else b"\n"))
         return
     click.echo(f"{h.score:.4f}\t{shown(full_path(c, h.path))}\t{h.match}")
-
-
-def hit_json(c: Collection, h: Hit) -> dict[str, object]:
-    """Return a hit for JSON; `picture`, `tagged` and `learnt` are names of earlier releases."""
-    return {
-        "id": h.picture, "path": os.fsdecode(full_path(c, h.path)), "score": h.score,
-        "match": h.match, "picture": h.picture, "tagged": h.tagged, "learnt": h.learned,
-    }  # fmt: skip
 
 
 def draw_sheet(c: Collection, results: Results, target: Path) -> None:
@@ -98,11 +107,6 @@ def say_not_learned(results: Results) -> None:
 
     for line in not_learned_lines(results.not_learned, results.predicted):
         click.echo(line, err=True)
-
-
-def not_learned_json(results: Results) -> list[dict[str, object]]:
-    """Return the words that the model has not learned, for JSON."""
-    return [{"word": w.word, "pictures": w.pictures} for w in results.not_learned]
 
 
 def say_constraints(results: Results) -> None:

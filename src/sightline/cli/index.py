@@ -131,15 +131,18 @@ def index(
     Words are read from IPTC and XMP in the files, from .txt and .xmp files beside them, and from
     tables named with --words. Nothing is ever written inside FOLDER.
     """
+    from sightline.pictures.word_columns import ColumnRules
     from sightline.progress import ProgressBar
 
     if features:
         flags["features"] = ",".join(features)
     c = open_collection(folder or collection, store, writes=True, **flags)
+    # With both kinds of files in one call, the key column is that of the vectors.
+    key_of_words, key_column = ("", key_column) if vectors or not words else (key_column, "")
+    columns = ColumnRules(labels_in, text_in, key_of_words, label_separator or "")
     if dry_run:
         return _preview(
-            c, as_json, words=words, forget_words=forget_words, labels_in=labels_in,
-            text_in=text_in, label_separator=label_separator or "",
+            c, as_json, words=words, forget_words=forget_words, columns=columns,
             vectors=vectors, by_order=by_order, key_column=key_column,
         )  # fmt: skip
     from sightline.cli.log import logged
@@ -149,9 +152,7 @@ def index(
         report = c.index(
             words=words,
             forget_words=forget_words,
-            labels_in=labels_in,
-            text_in=text_in,
-            label_separator=label_separator or "",
+            columns=columns,
             vectors=vectors,
             forget_vectors=forget_vectors,
             by_order=by_order,

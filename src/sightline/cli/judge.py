@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import click
 
 from sightline.cli.common import common_options, engine_option, open_collection
 from sightline.cli.dialogue.judging import Dialogue, undo_last
 from sightline.cli.dialogue.terminal import Way, here
-from sightline.cli.filters import filter_options, filters_of
+from sightline.cli.filters import FilterOptions, filter_options, filters_of
 from sightline.errors import UsageError
 
 
@@ -48,7 +48,7 @@ def judge(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Show hits, ask for each whether it is relevant, learn, and show better hits.
 

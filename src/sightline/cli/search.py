@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -21,19 +21,17 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.cli.filters import (
+    FilterOptions,
     check_png,
     draw_sheet,
     filter_options,
     filters_of,
     full_path,
-    hit_json,
-    not_learned_json,
     print_hit,
     say_constraints,
     say_missing,
     say_not_learned,
 )
-from sightline.cli.tag import localization
 from sightline.collection.filters import Filters
 from sightline.errors import UsageError
 from sightline.records import shown
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.explain import Explanation
     from sightline.collection.results import Results
+    from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
 
 
 @click.command()
@@ -98,7 +97,7 @@ def search(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Find pictures for the words of QUERY.
 
@@ -122,7 +121,7 @@ def search(
     where = where or where_to is not None
     if where and (why or as_csv or trec or filepath_only or null or text_file):
         raise UsageError("--where shows hits for words in plain form or as --json, without --why.")
-    folder = localization.folder_of(c, where_to) if where and (where_to or not as_json) else None
+    folder = _regions_folder(c, where_to) if where and (where_to or not as_json) else None
     if bool(queries) + bool(query) + bool(text_file) != 1:
         raise UsageError(
             "Name a query, such as: sightline search tree; or one file, with --queries or "
@@ -176,29 +175,29 @@ def _show_where(
 ) -> int:
     """Print hits with the regions of the query's words, and draw them."""
     localized = c.tagging.localize(text, hits=results.hits)
-    localization.say_unknown(localized)
+    _say_without_regions(localized)
     if as_json:
         print_json(_as_json(text, c, results, [{"where": h.to_dict()} for h in localized.hits]))
     else:
         for h in localized.hits:
             print_hit(c, h.hit)
-            for line in localization.lines(h):
+            for line in _region_lines(h):
                 click.echo(f"\t{line}")
     if folder is not None:
-        localization.draw(c, localized, folder)
+        _draw_regions(c, localized, folder)
     return 0
 
 
 def _other(
-    c: Collection, text: str, file: str | None, positive: Sequence[str], given: dict[str, Any]
+    c: Collection, text: str, file: str | None, positive: Sequence[str], given: FilterOptions
 ) -> Results | None:
     """Return the results of a query by text or pictures; None for a query of words alone."""
     if positive:
-        return c.sessions.refine(text, pictures=positive, filters=filters_of(**given))
+        return c.sessions.refine(text, examples=positive, filters=filters_of(**given))
     return _by_text(c, file, given) if file else None
 
 
-def _by_text(c: Collection, file: str, given: dict[str, Any]) -> Results:
+def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
     """Return the results of a long text; needs a ranker with a shared space."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
@@ -280,16 +279,8 @@ def _as_json(
     query: str, c: Collection, results: Results, more: Sequence[dict[str, object]] = ()
 ) -> dict[str, object]:
     extras = more or [{}] * len(results)
-    return {
-        "query": query,
-        "version": results.version,
-        "hits": [{**hit_json(c, h), **own} for h, own in zip(results.hits, extras, strict=True)],
-        "unknown": [{"word": u.word, "near": list(u.near)} for u in results.unknown],
-        "not_learned": not_learned_json(results),
-        "predicted": results.predicted,
-        "constraints": [c.to_dict() for c in results.constraints],
-        "served": results.served,
-    }
+    hits = [{**h.to_dict(c.root), **own} for h, own in zip(results.hits, extras, strict=True)]
+    return {"query": query, **results.to_dict(c.root), "hits": hits}
 
 
 def _why_file(c: Collection, named: str | None) -> Path | None:
@@ -352,3 +343,43 @@ def _draw_whys(text: str, whys: Sequence[Explanation], target: Path | None, seco
     of = f"{len(drawn)} of {len(whys)} hits"
     each = f"{seconds / len(drawn):.1f} s each"
     click.echo(f"drew {target}: {of} in {seconds:.1f} s, {each}", err=True)
+
+
+def _regions_folder(c: Collection, named: str | None) -> Path:
+    """Return the folder to draw to: the one named, else `where` in the current folder."""
+    folder = Path(named or "where")
+    if c.contains(folder):
+        raise UsageError(
+            f"{folder} lies inside the collection, where nothing is ever written. "
+            "Name a folder elsewhere with --where-to."
+        )
+    return folder
+
+
+def _say_without_regions(localized: LocalizedHits) -> None:
+    """Report words that were not learned, and hits without regions."""
+    if localized.unknown:
+        names = ", ".join(repr(w) for w in localized.unknown)
+        click.echo(f"The region model has not learned {names}.", err=True)
+    # If no word was learned, all hits have this problem.
+    placed = any(h.words for h in localized.hits)
+    for h in localized.hits:
+        if h.problem and (placed or not localized.unknown):
+            click.echo(f"No region of {shown(h.hit.path)}: {h.problem}.", err=True)
+
+
+def _region_lines(h: LocalizedHit) -> list[str]:
+    """Return a line for each word of a hit."""
+    texts = []
+    for w in h.words:
+        b = w.box
+        box = f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
+        texts.append(f"{w.word}: {w.likely:.0%} likely{', tagged' * w.tagged}, in {box}")
+    return texts
+
+
+def _draw_regions(c: Collection, localized: LocalizedHits, folder: Path) -> None:
+    """Draw overlays, and print the folder."""
+    files = c.tagging.draw_regions(localized, folder)
+    if files:
+        click.echo(f"drew {len(files)} of {len(localized.hits)} hits into {folder}", err=True)

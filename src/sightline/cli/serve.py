@@ -75,7 +75,7 @@ def serve(
     server.check_bind(host, allow_remote, token_file is not None, named)
     for name in allow_host:
         if not is_name(name):
-            raise UsageError(f"{name!r} is no name of a host. Name one as it stands in the URL.")
+            raise UsageError(f"{name!r} is not a host name. Write one as in the URL.")
     origins = tuple(map(WebOrigin.of, allow_origin))
     token = _token(c, token_file)
     from sightline.collection.index.checks import check_indexable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -42,25 +41,18 @@ def sessions(
     c = open_collection(collection, store)
     states = c.sessions.all(empty=empty)
     if as_json:
-        print_json([_as_json(s) for s in states])
+        print_json([s.to_dict() for s in states])
         return 0
     if states and sys.stdout.isatty():
-        click.echo("session\tlast answer\tfit/not\trounds\tstate\tlooked for", err=True)
+        click.echo("session\tlast answer\tfit/not\trounds\tstate\tquery", err=True)
     names = _names(c, states)
     for s in states:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(s.last))
-        count = counted(s.lists, "list") if s.lists else f"{s.relevant}/{s.other}"
+        count = counted(s.lists, "list") if s.lists else f"{s.positive}/{s.negative}"
         click.echo(f"{s.id}\t{when}\t{count}\t{s.rounds}\t{_state(s)}\t{_asked(s, names)}")
     if not states:
         click.echo('Nothing was judged yet. To begin: sightline judge --query "WORDS"', err=True)
     return 0
-
-
-def _as_json(s: SessionState) -> dict[str, object]:
-    """Return a session for JSON; `like`, `relevant` and `other` are names of earlier releases."""
-    return {
-        **asdict(s), "examples": list(s.like), "positive": s.relevant, "negative": s.other,
-    }  # fmt: skip
 
 
 def _state(s: SessionState) -> str:
@@ -68,17 +60,17 @@ def _state(s: SessionState) -> str:
 
 
 def _asked(s: SessionState, names: dict[int, str]) -> str:
-    if s.query or not s.like:
+    if s.query or not s.examples:
         return s.query
     like = (
-        names.get(p, f"picture {p}") if isinstance(p, int) else shown(_bytes(p)) for p in s.like
+        names.get(p, f"picture {p}") if isinstance(p, int) else shown(_bytes(p)) for p in s.examples
     )
     return "like " + ", ".join(like)
 
 
 def _names(c: Collection, states: Sequence[SessionState]) -> dict[int, str]:
     """Return the paths of the example pictures of sessions, as far as they exist."""
-    ids = {p for s in states for p in s.like if isinstance(p, int)}
+    ids = {p for s in states for p in s.examples if isinstance(p, int)}
     with c.store_folder.reader() as reader:
         return {p: shown(f.path) for p, f in reader.catalogue.facts(ids).items()}
 
@@ -107,9 +99,9 @@ def revert(
     done = False if dry_run else c.sessions.revert(session)
     state = c.sessions.get(session)
     if as_json:
-        print_json({**_as_json(state), "changed": done})
+        print_json({**state.to_dict(), "changed": done})
         return 0
-    what = counted(state.relevant + state.other, "judgement")
+    what = counted(state.positive + state.negative, "judgement")
     if state.lists:
         what = counted(state.lists, "list with clicks", "lists with clicks")
     if state.words:

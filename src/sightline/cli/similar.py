@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -18,20 +17,19 @@ from sightline.cli.common import (
     text_of,
 )
 from sightline.cli.filters import (
+    FilterOptions,
     check_png,
     draw_sheet,
     filter_options,
     filters_of,
     full_path,
-    hit_json,
     print_hit,
     say_missing,
 )
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
-    from sightline.collection import Collection
-    from sightline.collection.similarity.candidates import Share, SimilarResults
+    from sightline.collection.similarity.candidates import SimilarResults
 
 
 @click.command()
@@ -68,7 +66,7 @@ def similar(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Find pictures similar to PICTURES: files anywhere, or ids of the collection.
 
@@ -85,7 +83,10 @@ def similar(
     if sheet:
         draw_sheet(c, results, Path(sheet))
     if as_json:
-        print_json(_as_json(c, pictures, negative, results, why))
+        asked = {"positive": list(pictures), "negative": list(negative)}
+        # What these were called in earlier releases.
+        earlier = {"pictures": list(pictures), "not": list(negative)}
+        print_json({**asked, **earlier, **results.to_dict(c.root, why=why)})
     elif as_csv:
         rows = [
             (h.score, text_of(full_path(c, h.path)), int(h.learned), h.match) for h in results.hits
@@ -111,34 +112,3 @@ def say_how(results: SimilarResults) -> None:
     say_missing(results)
     if not results.hits:
         click.echo("No picture fits.", err=True)
-
-
-def _as_json(
-    c: Collection,
-    pictures: Sequence[str],
-    negative: Sequence[str],
-    results: SimilarResults,
-    why: bool,
-) -> dict[str, object]:
-    return {
-        "positive": list(pictures),
-        "negative": list(negative),
-        "pictures": list(pictures),
-        "not": list(negative),
-        "version": results.version,
-        "learnt": results.trained,
-        "compared": results.compared,
-        "left_out": [name for name, _ in results.lacking],
-        "served": results.served,
-        "hits": [
-            {
-                **hit_json(c, h),
-                **({"why": [_share_json(s) for s in shares]} if why else {}),
-            }
-            for h, shares in zip(results.hits, results.shares, strict=True)
-        ],
-    }
-
-
-def _share_json(s: Share) -> dict[str, object]:
-    return {"descriptor": s.descriptor, "contribution": s.value, "measures": dict(s.measures)}

@@ -33,7 +33,7 @@ def show_state(collection: str | None, store: str | None) -> None:
         click.echo(f"similarity: {s.similarity_model}")
     if s.region_model:
         click.echo(f"regions: {s.region_model}")
-    click.echo(f"kept in {c.store_folder.path}")
+    click.echo(f"store: {c.store_folder.path}")
     _show_running(c)
     click.echo(f"next: {_next(s)}")
 

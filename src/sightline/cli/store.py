@@ -57,20 +57,8 @@ def verify(
     beside = c.engines.problems()
     sound = v.sound and not beside
     if as_json:
-        print_json(
-            {
-                "sound": sound, "sealed": v.sealed, "files": v.files, "bytes": v.n_bytes,
-                "problems": [
-                    {"file": p.file, "what": p.what, "derived": p.derived} for p in v.problems
-                ],
-                "leftovers": list(v.strays),
-                "permissions": {
-                    "exposed": [{"file": e.file, "mode": f"{e.mode:04o}"} for e in v.exposed],
-                    "restricted": v.restricted,
-                },
-                "engine": {"name": c.settings.engine, "problems": beside},
-            }
-        )  # fmt: skip
+        in_engine = {"name": c.settings.engine, "problems": beside}
+        print_json({**v.to_dict(), "sound": sound, "engine": in_engine})
         return 0 if sound and not (fix_permissions and v.exposed) else 1
     for p in v.problems:
         click.echo(f"{p.file}: {p.what}")
@@ -96,7 +84,7 @@ def _tell_permissions(v: Verified, *, fixed: bool) -> None:
 
     if fixed:
         done = counted(v.restricted, "file or folder", "files and folders")
-        click.echo(f"Took away the permissions of other users for {done}.")
+        click.echo(f"Removed the permissions of other users for {done}.")
     if v.exposed:
         remedy = (
             "They belong to another user: ask that user." if fixed else f"Run: {FIX_PERMISSIONS}"
@@ -119,15 +107,15 @@ def repair(
     if dry_run:
         problems = c.store.verify().problems
         for p in problems:
-            click.echo(f"would mend {p.file}: {p.what}")
+            click.echo(f"would repair {p.file}: {p.what}")
         if not problems:
-            click.echo("The store is sound; there is nothing to mend.")
+            click.echo("The store is sound; there is nothing to repair.")
         return 0
     with logged(c, "store repair"):
         after = c.store.repair(click.echo, ProgressBar())
     for p in after.problems:
         click.echo(f"{p.file}: {p.what}", err=True)
-    click.echo("The store is sound." if after.sound else "Some damage could not be mended.")
+    click.echo("The store is sound." if after.sound else "Some damage could not be repaired.")
     return 0 if after.sound else 1
 
 
@@ -224,7 +212,7 @@ def purge(
         c.pictures.resolve(pictures)
         click.echo(f"would purge {what}")
         return 0
-    if not yes and not click.confirm(f"Remove all that is known of {what}, for good?", err=True):
+    if not yes and not click.confirm(f"Permanently remove all data about {what}?", err=True):
         click.echo("Nothing was removed.")
         return 0
     taught = bool(c.status().word_model)
@@ -232,6 +220,6 @@ def purge(
     if taught:
         click.echo("The model trained on them was purged too. For a new one: sightline train")
     if identity(c.store_folder.path):
-        click.echo("Milvus still has them until the next: sightline export milvus", err=True)
+        click.echo("Milvus still has them until the next: sightline engine load milvus", err=True)
     click.echo("Files still in the folder will be added again by the next index.", err=True)
     return 0

@@ -12,6 +12,7 @@ from sightline.cli.common import (
     ListingOption,
     common_options,
     compute_option,
+    counted,
     feature_names,
     open_collection,
     print_json,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sightline.collection.models.training import TrainReport
     from sightline.collection.models.trials import TrialResult
     from sightline.collection.similarity.training import SimilarReport
+    from sightline.collection.tagging.training import RegionReport
 
 
 # Maximum number of saved words that a report lists.
@@ -126,9 +128,7 @@ def train(
     chosen = [n for r in rankers for n in r.split(",") if n]
     _check_options(kind, chosen, optimise, scenes, source, flags.get("shards"))
     if kind == "regions":
-        from sightline.cli.tag.learning import train_regions
-
-        return train_regions(c, scenes or 0, names, force, dry_run, as_json)
+        return _train_regions(c, scenes or 0, names, force, dry_run, as_json)
     if kind == "similarity":
         return _train_similar(c, source, names, force, dry_run, as_json)
     if kind == "text":
@@ -225,8 +225,8 @@ def show_similar(r: SimilarReport) -> None:
     from sightline.measures.significance import p_text
 
     click.echo(f"Supervision: {r.source}. {len(r.descriptors)} features: ", nl=False)
-    laid_out = zip(r.descriptors, r.frames, strict=True)
-    click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in laid_out))
+    scaled = zip(r.descriptors, r.scalings, strict=True)
+    click.echo(", ".join(d if f == "plain" else f"{d} ({f})" for d, f in scaled))
     if r.constant:
         click.echo(f"Equal for all pictures, so without weight: {', '.join(r.constant)}")
     for name, n in r.too_rare:
@@ -340,3 +340,64 @@ def table_lines(table: Sequence[TrialResult], limit: int = 12) -> list[str]:
         for r in [head, *rows]
     ]
     return [*lines, f"… and {len(table) - limit} more"] if len(table) > limit else lines
+
+
+def _train_regions(
+    c: Collection, scenes: int, names: list[str], force: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Train the model of regions, and print a report."""
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    if len(names) > 1:
+        raise UsageError("Regions are described in one way. Name one: regions-deep or regions.")
+    with logged(c, "train"):
+        report = c.models.train_regions(
+            scenes=scenes, feature=names[0] if names else "", force=force, dry_run=dry_run,
+            progress=ProgressBar(),
+        )  # fmt: skip
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        show_regions(report)
+    return 0
+
+
+def show_regions(r: RegionReport) -> None:
+    """Print the training data and the quality on held-out pictures."""
+    from sightline.vectors import Fingerprint
+
+    kind = Fingerprint.parse(r.feature).name
+    words, scenes = counted(r.words, "word"), counted(r.scenes, "scene")
+    click.echo(f"Trained regions of {words} on {r.pictures} pictures with {kind}, {scenes}")
+    for n, what in (
+        (r.without_regions, "pictures with words have no regions and were left out"),
+        (r.left_out, "pictures with words were left out, to bound the training time"),
+        (r.rare, "words are on fewer than three pictures and were left out"),
+        (r.frequent, "less frequent words were left out, to bound the training time"),
+        (r.dropped, "times a picture had more words than regions; its rarest were left out"),
+    ):
+        if n:
+            click.echo(f"{n} {what}.")
+    p = r.proof
+    if p.n:
+        click.echo(
+            f"On {counted(p.n, 'held-out picture')}: F {p.candidate:.3f}; the same words for all "
+            f"{p.baseline:.3f}"
+        )
+    if p.current is not None:
+        click.echo(
+            f"On words both know: F {p.candidate_on_common:.3f}; the model before {p.current:.3f}"
+        )
+    given, right = p.extra["given"], p.extra["right"]
+    share = f", {right} of {given} right on held-out pictures" if given else ""
+    click.echo(f"{r.sure} of {r.words} words can be suggested with nine in ten right{share}")
+    if r.unproven:
+        click.echo("Unproven: too few held-out pictures to measure it.")
+    if r.forced:
+        click.echo("Published because of --force, although it is worse.")
+    click.echo(
+        f"Published as version {r.version} in {r.seconds:.1f} s. Next: sightline tag"
+        if r.version
+        else f"Nothing was published ({r.seconds:.1f} s)."
+    )

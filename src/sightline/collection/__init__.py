@@ -34,6 +34,7 @@ from sightline.collection.store import StoreMaintenance
 from sightline.collection.tagging import Tagging
 from sightline.collection.words import Words
 from sightline.errors import ParameterError, UsageError
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from sightline.records import Hit, ProposedWord
     from sightline.store.folder import StoreFolder
 
-__all__ = ["Collection", "Filters"]
+__all__ = ["Collection", "ColumnRules", "Filters"]
 
 Paths = Sequence[str | os.PathLike[str]]
 
@@ -71,7 +72,7 @@ class Collection:
     Attributes
     ----------
     pictures, words : Pictures, Words
-        Facts about single pictures, and the words that pictures carry.
+        Facts about single pictures, and the words that pictures have.
     sessions, tagging, clicks : Sessions, Tagging, Clicks
         Relevance feedback, review of suggested tags, and clicks that other programs record.
     models : Models
@@ -155,9 +156,7 @@ class Collection:
         *,
         words: Paths = (),
         forget_words: Paths = (),
-        labels_in: Sequence[str] = (),
-        text_in: Sequence[str] = (),
-        label_separator: str = "",
+        columns: ColumnRules = BY_NAME,
         features: Sequence[str] = (),
         vectors: Sequence[str] = (),
         forget_vectors: Sequence[str] = (),
@@ -173,16 +172,10 @@ class Collection:
 
         Parameters
         ----------
-        words : sequence of paths
-            Tables of words (CSV, TSV, COCO captions JSON, JSON lines) to read from now on.
-        forget_words : sequence of paths
-            Tables no longer to be read.
-        labels_in, text_in : sequence of str
-            Columns of the tables in `words` that hold labels or running text, whatever their names
-            say. They are remembered with the tables.
-        label_separator : {"", ";", ",", "|", "none"}
-            What separates the labels of a cell in the tables in `words`; by default each column's
-            own, see the guide.
+        words, forget_words : sequence of paths
+            Tables of words (CSV, TSV, COCO JSON, JSON lines) to read from now on, or no longer.
+        columns : ColumnRules
+            What columns of these tables hold where their names do not say; remembered with them.
         features : sequence of str
             Features to compute for every picture, from now on.
         vectors : sequence of str
@@ -194,8 +187,7 @@ class Collection:
             Rows of `vectors` are in the order of the pictures' sorted paths. Only files without a
             key column are read so, and only on request.
         key_column : str
-            The column or array of `vectors` that holds paths or file names, if its name is not
-            known or there are several; without `vectors` that of the tables in `words`.
+            The column or array of `vectors` that holds paths or file names, if not known by name.
         refit : bool
             Fit the codebooks of fitted features again; every picture is then described again.
         retry : bool
@@ -217,22 +209,16 @@ class Collection:
 
         checks.check_indexable(self.root, self.store_folder)
         self.store.require_writable()
-        of_words = "" if vectors or not words else key_column
-        rules = checks.check_rules(labels_in, text_in, label_separator, of_words, words)
-        tables = checks.check_tables(words, self.root, self.store_folder, rules)
-        of_vectors = "" if of_words else key_column
-        files, bar = checks.read_vectors(vectors, by_order, of_vectors), progress or NoProgress()
-        s, reread = self.settings, bool(tables)
-        options = index_options(
-            s, features, retry=retry, refit=refit, allow_empty=allow_empty, reread=reread
-        )
+        tables = checks.check_tables(words, self.root, self.store_folder, columns)
+        files, bar = checks.read_vectors(vectors, by_order, key_column), progress or NoProgress()
+        s = self.settings
+        options = index_options(s, features, tables, retry, refit, allow_empty)
         checks.check_vectors(self.store_folder, self.root, options, files, by_order, forget_vectors)
         with (
             computing(s, bar, compute) as workers,
             Writer(self.store_folder, "index", s.wait) as writer,
         ):
-            forgotten = checks.real_paths(forget_words)
-            remember_tables(writer, self.root, tables, forgotten, rules)
+            remember_tables(writer, self.root, tables, checks.real_paths(forget_words), columns)
             self.settings = remember_flags(self.store_folder, self.settings, self.origins, features)
             remote = workers if is_remote(s) else None
             writer.scorer = scorer_of(self.store_folder, writer.version, remote)
@@ -245,9 +231,7 @@ class Collection:
         *,
         words: Paths = (),
         forget_words: Paths = (),
-        labels_in: Sequence[str] = (),
-        text_in: Sequence[str] = (),
-        label_separator: str = "",
+        columns: ColumnRules = BY_NAME,
         vectors: Sequence[str] = (),
         by_order: bool = False,
         key_column: str = "",
@@ -258,14 +242,12 @@ class Collection:
         from sightline.collection.index.plan import preview
 
         checks.check_indexable(self.root, self.store_folder)
-        of_words = "" if vectors or not words else key_column
-        rules = checks.check_rules(labels_in, text_in, label_separator, of_words, words)
-        tables = checks.check_tables(words, self.root, self.store_folder, rules)
+        tables = checks.check_tables(words, self.root, self.store_folder, columns)
         options = index_options(replace(self.settings, features=""))
-        files = checks.read_vectors(vectors, by_order, "" if of_words else key_column)
+        files = checks.read_vectors(vectors, by_order, key_column)
         checks.check_vectors(self.store_folder, self.root, options, files, by_order)
         forgotten = set(checks.real_paths(forget_words))
-        return preview(self.store_folder, self.root, options, tables, forgotten, rules)
+        return preview(self.store_folder, self.root, options, tables, forgotten, columns)
 
     def train(
         self,
@@ -343,7 +325,7 @@ class Collection:
         offset: int | None = None,
         count: bool = False,
     ) -> Results:
-        """Find pictures by the words they carry and by the predictions of the word model.
+        """Find pictures by the words they have and by the predictions of the word model.
 
         Parameters
         ----------
@@ -407,13 +389,9 @@ class Collection:
         exact : bool
             Give exact contributions in place of occlusion where a score is a sum over blocks.
         """
-        from sightline.collection.explain import ExplainOptions, explain
-        from sightline.collection.search.words import pictures_of
+        from sightline.collection.explain import ExplainOptions, check_explained, explain
 
-        if pictures_of(query):
-            raise UsageError(
-                "Words are explained here; of pictures, `similar` gives the shares of each hit."
-            )
+        check_explained(query)
         if hits is None:
             hits = self.search(query, k, filters=filters, cut=cut, predicted=predicted).hits
         options = ExplainOptions(blocks, pictures, exact, predicted)
@@ -427,7 +405,7 @@ class Collection:
     ) -> Results:
         """Find pictures for a long text, such as an article, in the shared space.
 
-        Unlike in `search`, the text has no grammar, and no picture needs to carry its words. A
+        Unlike in `search`, the text has no grammar, and no picture needs to have its words. A
         score is the probability that the picture's own words share one with the text. Words that
         were not learned do not count; `Results.not_learned` names them.
         """
@@ -530,7 +508,7 @@ class Collection:
         filters: Filters = NO_FILTERS,
         progress: Progress | None = None,
     ) -> Suggestions:
-        """Suggest words for pictures, each with its region, and doubt words they carry.
+        """Suggest words for pictures, each with its region, and doubt words they have.
 
         Parameters
         ----------
@@ -542,7 +520,7 @@ class Collection:
         k : int, optional
             Suggestions to return, the surest first; by default all.
         removals : bool
-            Also doubt words that pictures carry.
+            Also doubt words that pictures have.
         """
         from sightline.collection.tagging.suggest import suggest
 
@@ -577,7 +555,7 @@ class Collection:
         target : str or path, optional
             A file, or a folder for it; for `xmp` a folder. Never inside the collection.
         only : sequence of str
-            Kinds of words: `accepted` by people, `carried`, `proposed` by a model; all by default.
+            Kinds of words: `accepted` by people, `tagged`, `proposed` by a model; all by default.
         min_confidence : float
             Proposed words below it are left out.
         boxes : bool
@@ -594,17 +572,14 @@ class Collection:
             Called with what would be written into the collection; unless it returns true, nothing
             is.
         """
-        from sightline.collection.export.run import ExportOrder, ExportRun
-        from sightline.collection.export.target import check_selection, check_target
+        from sightline.collection.export.run import ExportOrder, ExportRun, check_target
+        from sightline.collection.export.select import check_selection
 
         self.store_folder.require_indexed()
         selection = check_selection(only, min_confidence, filters.untagged)
-        place = check_target(
-            self.root, self.store_folder.path, format, target, into_collection, overwrite
-        )
-        order = ExportOrder(
-            format, place, selection, filters.where(self.root), boxes, overwrite, dry_run
-        )
+        place = check_target(self, format, target, into_collection, overwrite)
+        where = filters.where(self.root)
+        order = ExportOrder(format, place, selection, where, boxes, overwrite, dry_run)
         if proposed is None and "proposed" in only:
             proposed = self.tag(removals=False, filters=filters).proposed()
         export = ExportRun(self.store_folder, self.root, self.settings, order, proposed or {})

@@ -1,4 +1,4 @@
-"""Which pictures an answer may hold: by folder, date, size and whether they carry words."""
+"""Which pictures an answer may hold: by folder, date, size and whether they have words."""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
 """A query in words as one version of a collection resolves it.
 
-Pictures that carry the words as tags are matched by every word. The predicted part is asked for the
+Pictures that have the words as tags are matched by every word. The predicted part is asked for the
 words the model has learned alone: a word on a single picture, beyond the vocabulary limit or never
 seen says nothing of pictures without tags, and would otherwise silence the words that do. Those
-words are named in the answer, with how many pictures carry them.
+words are named in the answer, with how many pictures have them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sightline._typing import Ints
+from sightline.contracts import Json
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import Query
@@ -39,14 +40,19 @@ class NotLearned:
         many = f"{self.pictures:,}" if self.pictures else "no"
         return f"{self.word} (on {many} picture{'s' * (self.pictures > 1)})"
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the word as JSON."""
+        return {"word": self.word, "pictures": self.pictures}
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A word with a plus or a minus, and what decides on it.
 
-    Tags decide on every picture that has any. On pictures without tags a learned word is predicted:
-    a required one must reach its own cut-off, and the probability of the hit is multiplied by one
-    minus the probability of an excluded word.
+    Tags decide on every picture that has any. On pictures without tags a learned word is predicted.
+    A required word must reach its own cut-off. An excluded word multiplies the probability of the
+    hit by one minus its own; a picture that shows it about as likely as the query falls below the
+    cut-off.
 
     Attributes
     ----------
@@ -55,7 +61,7 @@ class Constraint:
     required : bool
         True for a plus, false for a minus.
     tagged : int
-        How many pictures carry it as a tag.
+        How many pictures have it as a tag.
     predicted : bool
         Whether it is predicted on pictures without tags.
     """
@@ -70,9 +76,12 @@ class Constraint:
         """The id of the word."""
         return term_id(self.word)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain values."""
-        return asdict(self)
+    def to_dict(self) -> dict[str, Json]:
+        """Return the constraint as JSON."""
+        return {
+            "word": self.word, "required": self.required, "tagged": self.tagged,
+            "predicted": self.predicted,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         many = f"{self.tagged:,} picture{'s' * (self.tagged != 1)}"
@@ -82,18 +91,18 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedQuery:
-    """The wanted words of a query, by what is known of them.
+    """The words of a query that hits should have, by what is known of them.
 
     Attributes
     ----------
     terms : ndarray of int64
-        Of the words that any picture carries.
+        Of the words that any picture has.
     weights : tuple of float
-        Of the words that any picture carries.
+        Of the words that any picture has.
     unknown : tuple of str
-        Words that no picture carries.
+        Words that no picture has.
     required : tuple of int
-        Terms that hits must carry.
+        Terms that hits must have.
     model : WordModel or None
         The model of words; None without one, where it was left out, and where none of `terms` was
         learned.
@@ -124,22 +133,22 @@ class ResolvedQuery:
     @classmethod
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
         """Look the words of a query up in a version, and in its model if that is to be used."""
-        snapshot, wanted = reader.snapshot, query.wanted
-        every = np.array([term_id(t.text) for t in wanted], np.int64)
-        carried = snapshot.carried(every)
+        snapshot, terms = reader.snapshot, query.terms
+        every = np.array([term_id(t.text) for t in terms], np.int64)
+        in_use = snapshot.in_use(every)
         model = _model(reader) if use_model else None
         learned = model.knows(every) if model is not None else np.zeros(len(every), bool)
-        missing = [t.text for t, k in zip(wanted, learned, strict=True) if not k]
+        missing = [t.text for t, k in zip(terms, learned, strict=True) if not k]
         # A word whose last picture lost it since the training is gone, whatever the model knows.
-        known = learned & carried
+        known = learned & in_use
         return cls(
-            every[carried],
-            tuple(t.weight for t, c in zip(wanted, carried, strict=True) if c),
-            tuple(t.text for t, c in zip(wanted, carried, strict=True) if not c),
-            tuple(term_id(t.text) for t in wanted if t.required),
+            every[in_use],
+            tuple(t.weight for t, c in zip(terms, in_use, strict=True) if c),
+            tuple(t.text for t, c in zip(terms, in_use, strict=True) if not c),
+            tuple(term_id(t.text) for t in terms if t.required),
             model if known.any() else None,
             every[known],
-            tuple(t.weight for t, k in zip(wanted, known, strict=True) if k),
+            tuple(t.weight for t, k in zip(terms, known, strict=True) if k),
             () if model is None else count_not_learned(snapshot, missing),
             None if model is None else bool(known.any()),
             _constraints(snapshot, query, model if known.any() else None),
@@ -149,12 +158,12 @@ class ResolvedQuery:
 def _constraints(
     snapshot: Snapshot, query: Query, model: WordModel | None
 ) -> tuple[Constraint, ...]:
-    words = [(t.text, True) for t in query.wanted if t.required]
-    words += [(text, False) for text in query.unwanted]
+    words = [(t.text, True) for t in query.terms if t.required]
+    words += [(text, False) for text in query.excluded]
     terms = np.array([term_id(text) for text, _ in words], np.int64)
     learned = model.knows(terms) if model is not None else np.zeros(len(terms), bool)
     return tuple(
-        Constraint(text, required, len(snapshot.carrying([term], every=True)), bool(known))
+        Constraint(text, required, len(snapshot.tagged_with([term], every=True)), bool(known))
         for (text, required), term, known in zip(words, terms.tolist(), learned, strict=True)
     )
 
@@ -168,10 +177,10 @@ def _model(reader: Reader) -> WordModel | None:
 
 
 def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLearned, ...]:
-    """Return words that were not learned, in their order, with how many pictures carry each."""
+    """Return words that were not learned, in their order, with how many pictures have each."""
     terms, counts = snapshot.vocabulary()
-    carriers = dict(zip(terms.tolist(), counts.tolist(), strict=True)) if words else {}
-    return tuple(NotLearned(w, carriers.get(term_id(w), 0)) for w in words)
+    n_pictures = dict(zip(terms.tolist(), counts.tolist(), strict=True)) if words else {}
+    return tuple(NotLearned(w, n_pictures.get(term_id(w), 0)) for w in words)
 
 
 def not_learned_lines(words: Sequence[NotLearned], predicted: bool | None) -> list[str]:

@@ -6,8 +6,6 @@ file is gone is left out and counted. A notebook shows them as thumbnails.
 
 from __future__ import annotations
 
-import base64
-import html
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.query import Constraint, NotLearned
+from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
 
@@ -35,7 +34,7 @@ _THUMBNAIL_PIXELS = 160
 
 @dataclass(frozen=True, slots=True)
 class UnknownWord:
-    """A word no picture carries, and words near it that some do."""
+    """A word no picture has, and words near it that some do."""
 
     word: str
     near: tuple[str, ...]
@@ -54,7 +53,7 @@ class ResultPart:
     total : int or None
         How many pictures the whole list has; None unless they were counted.
     within : int or None
-        How many of them carry every word or lie above the cut-off: the first ones, with and without
+        How many of them have every word or lie above the cut-off: the first ones, with and without
         a cut; None unless counted, and where nothing is predicted.
     """
 
@@ -72,10 +71,10 @@ class Results:
     ----------
     not_learned : tuple of NotLearned
         Words that the model has not learned, so that nothing is predicted by them; pictures that
-        carry them match as ever. Empty where no model was asked.
+        have them match as ever. Empty where no model was asked.
     predicted : bool or None
         Whether there is a predicted part; false if the model has learned none of the words that
-        pictures carry, None where no model was asked.
+        pictures have, None where no model was asked.
     constraints : tuple of Constraint
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
     served : str
@@ -100,6 +99,15 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the answer as JSON; paths of hits lie below `root`."""
+        return {
+            "version": self.version, "hits": [dict[str, Json](h.to_dict(root)) for h in self.hits],
+            "unknown": [{"word": u.word, "near": list[Json](u.near)} for u in self.unknown],
+            "not_learned": [w.to_dict() for w in self.not_learned], "predicted": self.predicted,
+            "constraints": [c.to_dict() for c in self.constraints], "served": self.served,
+        }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return a plain row for each hit: id, path, file, score and match."""
@@ -201,6 +209,9 @@ def contact_table(hits: Sequence[Hit], store_folder: StoreFolder | None) -> str:
 
 
 def _cell(hit: Hit, thumbnail: bytes) -> str:
+    import base64
+    import html
+
     name = html.escape(hit.name)
     data = base64.b64encode(thumbnail).decode("ascii")
     picture = "(no picture)"

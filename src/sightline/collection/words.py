@@ -1,4 +1,4 @@
-"""The words of a collection: those pictures carry, those a model has learned, and their topics."""
+"""The words of a collection: those pictures have, those a model has learned, and their topics."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedWord:
-    """A word, or a tag of several words, and the number of pictures that carry it."""
+class WordCount:
+    """A word, or a tag of several words, and the number of pictures that have it."""
 
     word: str
     pictures: int
@@ -33,9 +33,9 @@ class CompletionIndex:
         self.version = reader.snapshot.version
         self._completions = Completions(spellings)
 
-    def completions(self, prefix: str, k: int) -> list[CarriedWord]:
+    def completions(self, prefix: str, k: int) -> list[WordCount]:
         """Return words that begin with a prefix, the most frequent first."""
-        return [CarriedWord(w, n) for w, n in self._completions.of(prefix, k)]
+        return [WordCount(w, n) for w, n in self._completions.of(prefix, k)]
 
 
 class Words:
@@ -53,7 +53,7 @@ class Words:
         with self._collection.store_folder.reader() as reader:
             return ResolvedQuery.of(reader, parse_words(query)).not_learned
 
-    def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[CarriedWord], int]:
+    def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[WordCount], int]:
         """Return words that begin with a prefix, the most frequent first, and the version.
 
         A prefix is normalised like a query: case, decomposed accents and punctuation do not matter,

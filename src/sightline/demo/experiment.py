@@ -159,7 +159,7 @@ class _Split:
 
     def untrained(self) -> Values:
         """Return the expected values of a random order."""
-        n, relevant = len(self.withheld), np.diff(self.queries.fit_start)
+        n, relevant = len(self.withheld), np.diff(self.queries.relevant_start)
         # At each rank the probability of a relevant picture is the share of relevant pictures.
         share = relevant / n
         return {"AvgP": untrained_average_precision(relevant, n), "P10": share, "BEP": share}

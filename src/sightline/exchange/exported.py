@@ -11,8 +11,10 @@ from sightline.pictures._xmp import plain
 from sightline.records import Box
 from sightline.words.tokens import fold
 
-Kind = Literal["accepted", "carried", "proposed"]
-KINDS: tuple[Kind, ...] = ("accepted", "carried", "proposed")
+Kind = Literal["accepted", "tagged", "proposed"]
+KINDS: tuple[Kind, ...] = ("accepted", "tagged", "proposed")
+# What kinds were called in earlier releases.
+EARLIER_KINDS = {"carried": "tagged"}
 
 # Two code points that no XML can hold, besides control characters; some of those part words.
 _UNWRITABLE = re.compile("[\ufffe\uffff]")
@@ -27,10 +29,10 @@ class ExportedWord:
     ----------
     word : str
         As people wrote it.
-    kind : {"accepted", "carried", "proposed"}
-        Accepted by a person, carried by the picture, or proposed by a model.
+    kind : {"accepted", "tagged", "proposed"}
+        Accepted by a person, a tag of the picture, or proposed by a model.
     sources : tuple of str
-        Where it is from: the sources of carried words, `session:ID`, `judged`, `model`.
+        Where it is from: the sources of tags, `session:ID`, `judged`, `model`.
     confidence : float or None
         How likely it fits, for proposed words; nobody estimated that of the others.
     box : Box or None
@@ -49,8 +51,8 @@ class ExportedPicture:
     """A picture of the collection with its words, and its running text if it has one.
 
     Width and height are those of the upright picture. `refused` are terms that somebody said do not
-    fit. `whole` is the same with all that it carries and people accepted, where some of that was
-    not asked for.
+    fit. `whole` is the same with all its tags and all accepted words, where only some of them were
+    asked for.
     """
 
     picture: int

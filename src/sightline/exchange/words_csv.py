@@ -15,10 +15,10 @@ def csv_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
     """Yield a table piece by piece: a row for each word, and one for a picture's caption.
 
     >>> from sightline.exchange.exported import ExportedWord
-    >>> snow = ExportedWord("snow", "carried", ("txt",))
+    >>> snow = ExportedWord("snow", "tagged", ("txt",))
     >>> one = ExportedPicture(7, b"a.jpg", 4, 3, "JPEG", (snow,))
     >>> b"".join(csv_parts([one])).decode().splitlines()[1]
-    'a.jpg,7,snow,carried,txt,,'
+    'a.jpg,7,snow,tagged,txt,,'
     """
     yield _lines([COLUMNS])
     for p in pictures:
@@ -29,7 +29,7 @@ def csv_parts(pictures: Iterable[ExportedPicture]) -> Iterator[bytes]:
         ]
         if p.caption:
             sources = _sources(p.caption_sources)
-            rows.append((path, p.picture, "", "carried", sources, "", p.caption))
+            rows.append((path, p.picture, "", "tagged", sources, "", p.caption))
         yield _lines(rows)
 
 

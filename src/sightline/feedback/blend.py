@@ -74,8 +74,8 @@ class Blend(Estimator):
         judgements does not matter.
     n_folds : int, default=5
         Parts that are left out in turn; as many as judgements at most.
-    doubts : bool, default=True
-        Look for mislabelled answers; there must be a background.
+    detect_mislabels : bool, default=True
+        Leave out answers that are probably mislabelled; there must be a background.
 
     Attributes
     ----------
@@ -120,11 +120,15 @@ class Blend(Estimator):
     query_: Doubles | None
 
     def __init__(
-        self, *, learner: FeedbackLearner | None = None, n_folds: int = 5, doubts: bool = True
+        self,
+        *,
+        learner: FeedbackLearner | None = None,
+        n_folds: int = 5,
+        detect_mislabels: bool = True,
     ) -> None:
         self.learner = learner
         self.n_folds = n_folds
-        self.doubts = doubts
+        self.detect_mislabels = detect_mislabels
 
     @property
     def linear(self) -> bool:
@@ -267,7 +271,7 @@ class Blend(Estimator):
         out = None
         if relevant.any() and (self._plenty or not relevant.all()):
             out = self._held_out(rows, relevant, before)
-            if self.doubts and self._plenty:
+            if self.detect_mislabels and self._plenty:
                 # Positives are never doubted: one may be the first of another kind that fits.
                 doubted = mislabel_probabilities(out.doubted, relevant, never | relevant) > _DOUBTED
                 # So many negatives are intended, even if the learner cannot explain them yet.

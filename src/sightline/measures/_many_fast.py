@@ -125,24 +125,24 @@ def measure_lists(scores: Floats | Doubles, relevant: Bools, start: Ints, averag
 
 @njit(cache=True, nogil=True)
 def measure_rows(
-    scores: Floats, fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, first: int,
-    k: int, average: Doubles, precision: Doubles, even: Doubles,
+    scores: Floats, relevant_start: Ints, relevant: Ints, negative_start: Ints, negative: Ints,
+    first: int, k: int, average: Doubles, precision: Doubles, even: Doubles,
 ) -> None:  # fmt: skip
     """Write the measures of the queries in the rows of `scores`; NaN where nothing is relevant."""
     for i in range(len(scores)):
         q = first + i
-        relevant = fit[fit_start[q] : fit_start[q + 1]]
-        n = len(relevant)
+        fitting = relevant[relevant_start[q] : relevant_start[q + 1]]
+        n = len(fitting)
         if n == 0:
             average[q] = precision[q] = even[q] = np.nan
             continue
         positions = np.empty(n, dtype=np.int64)
         if len(negative_start):
             listed = negative[negative_start[q] : negative_start[q + 1]]
-            ranks_among_listed(scores[i], relevant, listed, positions)
+            ranks_among_listed(scores[i], fitting, listed, positions)
             positions.sort()
         else:
-            ranks_of(scores[i], relevant, positions)
+            ranks_of(scores[i], fitting, positions)
         in_k, in_n = 0, 0
         for r in range(n):
             in_k += positions[r] < k

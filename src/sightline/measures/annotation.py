@@ -1,7 +1,7 @@
 """Measures of annotation: how well predicted words agree with the true words of pictures.
 
 Truth and prediction are binary tables, a row a picture and a column a word. A word that no test
-picture carries has no recall: it is left out of the means and counted. A word that is never
+picture has is without recall: it is left out of the means and counted. A word that is never
 predicted has precision 0.
 """
 
@@ -25,7 +25,7 @@ class Annotated:
     Attributes
     ----------
     precision, recall : float
-        Means over the `n` words that some picture carries.
+        Means over the `n` words that some picture has.
     f1 : float
         2PR/(P+R) of those means, not the mean of each word's.
     n_plus : int
@@ -94,7 +94,7 @@ def annotation_quality(truth: ArrayLike, predicted: ArrayLike) -> Annotated:
     Parameters
     ----------
     truth : array-like
-        Which words each picture carries.
+        Which words each picture has.
     predicted : array-like
         The predicted words of each picture; `top_words(scores)` gives five.
 
@@ -106,14 +106,14 @@ def annotation_quality(truth: ArrayLike, predicted: ArrayLike) -> Annotated:
     """
     true, assigned = _tables(truth, predicted)
     right = (true & assigned).sum(axis=0)
-    carried = true.sum(axis=0)
-    carried_by_some = carried > 0
-    precision = np.where(carried_by_some, right / np.maximum(assigned.sum(axis=0), 1), np.nan)
-    recall = np.where(carried_by_some, right / np.maximum(carried, 1), np.nan)
-    n = int(carried_by_some.sum())
-    p, r = _mean(precision[carried_by_some]), _mean(recall[carried_by_some])
+    tagged = true.sum(axis=0)
+    in_use = tagged > 0
+    precision = np.where(in_use, right / np.maximum(assigned.sum(axis=0), 1), np.nan)
+    recall = np.where(in_use, right / np.maximum(tagged, 1), np.nan)
+    n = int(in_use.sum())
+    p, r = _mean(precision[in_use]), _mean(recall[in_use])
     n_plus = int(np.count_nonzero(right))
-    return Annotated(p, r, _harmonic(p, r), n_plus, precision, recall, n, carried_by_some.size - n)
+    return Annotated(p, r, _harmonic(p, r), n_plus, precision, recall, n, in_use.size - n)
 
 
 def f_measure(truth: ArrayLike, predicted: ArrayLike) -> FMeasured:

@@ -208,13 +208,13 @@ def _measure(
         raise DataError(f"Query {first + wrong}: a score is NaN. Give every picture a number.")
     if k < 1:
         raise ParameterError.of("k", "measure_queries", "at least 1", k)
-    if queries.fit.max(initial=-1) >= scores.shape[1]:
+    if queries.relevant.max(initial=-1) >= scores.shape[1]:
         raise DataError(
-            f"A query names picture {queries.fit.max()}, but {scores.shape[1]} have scores."
+            f"A query names picture {queries.relevant.max()}, but {scores.shape[1]} have scores."
         )
     start, picture = (_NONE, _NONE) if others is None else (others.start, others.picture)
     _many_fast.measure_rows(
-        scores, queries.fit_start, queries.fit, start, picture, first, k,
+        scores, queries.relevant_start, queries.relevant, start, picture, first, k,
         into.avgp, into.p10, into.bep,
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ def read_lines(file: TextIO, builder: TableBuilder, expected: str) -> None:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            builder.refuse(f"line {number}: {error}", "no-json", "the line is not JSON")
+            builder.reject(f"line {number}: {error}", "no-json", "the line is not JSON")
             continue
         records.add(f"line {number}", record)
     records.finish(expected)
@@ -63,7 +63,7 @@ class _Records:
         """Add a record."""
         if not isinstance(record, dict):
             got = f"{place}: {record!r:.60}"
-            self.builder.refuse(got, "no-record", "not an object with a path and words")
+            self.builder.reject(got, "no-record", "not an object with a path and words")
             return
         keys: dict[str, str] = {}
         cells: list[tuple[int, str]] = []
@@ -95,7 +95,7 @@ class _Records:
         for place, keys, cells in self.rows:
             written = [keys.get(key, "") for key in self.builder.keys]
             if not any(written):
-                self.builder.refuse(place, "no-key", "no picture is named")
+                self.builder.reject(place, "no-key", "no picture is named")
             else:
                 self.builder.add(place, written, cells)
 
@@ -135,10 +135,10 @@ def _read_coco(document: dict[str, object], builder: TableBuilder, expected: str
         file, name = _at(files, fields.get("image_id")), _at(names, fields.get("category_id"))
         caption = fields.get("caption")
         if not isinstance(file, str):
-            builder.refuse(f"{place}: {row!r:.60}", "no-image", "no image has the image_id")
+            builder.reject(f"{place}: {row!r:.60}", "no-image", "no image has the image_id")
         elif not isinstance(caption, str) and not isinstance(name, str):
             reason = "neither a caption nor a known category"
-            builder.refuse(f"{place}: {row!r:.60}", "no-words", reason)
+            builder.reject(f"{place}: {row!r:.60}", "no-words", reason)
         else:
             kind_of, cells = builder.rules.kind_of, []
             if isinstance(name, str):

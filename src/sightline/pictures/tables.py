@@ -273,11 +273,11 @@ def _read_table(file: TextIO, layout: _Layout, builder: TableBuilder) -> None:
         cells = _fitted(row, layout)
         if cells is None:
             reason = f"more cells than the header; quote a cell that holds {layout.delimiter!r}"
-            builder.refuse(f"{place}: {row!r:.60}", "too-many-cells", reason)
+            builder.reject(f"{place}: {row!r:.60}", "too-many-cells", reason)
             continue
         keys = [cells[c.place] for c in layout.keys]
         if not any(key.strip() for key in keys):
-            builder.refuse(place, "no-key", "no picture is named")
+            builder.reject(place, "no-key", "no picture is named")
         else:
             builder.add(place, keys, [(n, cells[at]) for at, n in columns])
 
@@ -315,11 +315,11 @@ def _rows(file: TextIO, delimiter: str, builder: TableBuilder) -> Iterator[tuple
         except csv.Error as error:
             longest = csv.field_size_limit()
             reason = f"a cell of more than {longest:,} characters; a quote may have been left open"
-            builder.refuse(f"{place}: {error}", "huge-cell", reason)
+            builder.reject(f"{place}: {error}", "huge-cell", reason)
             continue
         # A row that ends only with the file has an open quote, and contains all rows after it.
         if ended:
-            builder.refuse(
+            builder.reject(
                 f"{place} to line {reader.line_num}",
                 "open-quote",
                 "a quote is opened and never closed",

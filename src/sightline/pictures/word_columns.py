@@ -59,32 +59,31 @@ class ColumnRules:
     key_column: str = ""
     separator: str = ""
 
-    @classmethod
-    def checked(
-        cls, labels_in: Iterable[str], text_in: Iterable[str], key_column: str, separator: str
-    ) -> Self:
-        """Return rules that do not contradict themselves.
+    def check(self, *, tables_named: bool = True) -> None:
+        """Raise if the rules contradict themselves, or say something about no table.
 
         Raises
         ------
         UsageError
-            A column would hold both kinds, or the separator is unknown.
+            A column would hold both kinds, the separator is unknown, or no table is named.
         """
-        rules = cls(
-            tuple(dict.fromkeys(labels_in)), tuple(dict.fromkeys(text_in)), key_column, separator
-        )
-        plain_text = {plain_name(c) for c in rules.text_in}
-        both = [c for c in rules.labels_in if plain_name(c) in plain_text]
+        plain_text = {plain_name(c) for c in self.text_in}
+        both = [c for c in self.labels_in if plain_name(c) in plain_text]
         if both:
             raise UsageError(
                 f"The column {both[0]!r:.60} is named as labels and as text. Name it once, with "
                 "--labels-in or with --text-in."
             )
-        if separator and separator not in SEPARATORS:
-            raise UsageError(
-                f"Labels are separated by one of {' '.join(SEPARATORS)}. Got {separator!r:.20}."
-            )
-        return rules
+        if self.separator and self.separator not in SEPARATORS:
+            known, got = " ".join(SEPARATORS), f"{self.separator!r:.20}"
+            raise UsageError(f"Labels are separated by one of {known}. Got {got}.")
+        said = {
+            "--labels-in": self.labels_in, "--text-in": self.text_in,
+            "--key-column": self.key_column, "--label-separator": self.separator,
+        }  # fmt: skip
+        option = next((option for option, value in said.items() if value), "")
+        if option and not tables_named:
+            raise UsageError(f"{option} says how --words FILE is to be read. Name the file too.")
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Json]) -> Self:

@@ -194,7 +194,7 @@ class TableBuilder:
             return
         self._rows.append(_Row(tuple(_bytes(key) for key in keys), readable))
 
-    def refuse(self, place: str, kind: str, reason: str) -> None:
+    def reject(self, place: str, kind: str, reason: str) -> None:
         """Count a row that cannot be used at all."""
         self.rows += 1
         self.drop(kind, reason, place)
@@ -217,7 +217,7 @@ class TableBuilder:
         names = list(self._columns)
         separators = [self._separator(n, kind) for n, (_, kind) in enumerate(names)]
         keyed = [_Keyed(column) for column in self.keys]
-        counted = [_Counted() for _ in names]
+        counted = [_CellCount() for _ in names]
         for row in self._rows:
             labels: list[str] = []
             texts: list[str] = []
@@ -259,7 +259,7 @@ class TableBuilder:
 
 
 @dataclass(slots=True)
-class _Counted:
+class _CellCount:
     cells: int = 0
     words: int = 0
     example: str = ""

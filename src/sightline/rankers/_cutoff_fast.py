@@ -16,7 +16,7 @@ _PA_I = VARIANTS.index("PA-I")
 
 @njit(cache=True, nogil=True)
 def learn_words(
-    state: NDArray[np.uint64], relevant: Doubles, fit_start: Ints, hardest: Doubles,
+    state: NDArray[np.uint64], relevant: Doubles, relevant_start: Ints, hardest: Doubles,
     q_start: Ints, terms: Ints, weights: Floats, C: float, margin: float, n: int,
     h: Doubles, U: Doubles,
 ) -> None:  # fmt: skip
@@ -31,7 +31,7 @@ def learn_words(
         q = below(x, len(hardest))
         first, last = q_start[q], q_start[q + 1]
         x = following(x)
-        above = relevant[fit_start[q] + below(x, fit_start[q + 1] - fit_start[q])]
+        above = relevant[relevant_start[q] + below(x, relevant_start[q + 1] - relevant_start[q])]
         x = following(x)
         other = hardest[q, below(x, hardest.shape[1])]
         theta, norm2 = 0.0, 0.0

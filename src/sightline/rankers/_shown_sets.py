@@ -71,21 +71,21 @@ class ShownSets:
         from sightline.measures.many import query_scores
 
         usable = _usable(queries)
-        n_fit = np.diff(usable.fit_start)
+        n_fit = np.diff(usable.relevant_start)
         at = _starts(np.minimum(np.maximum(_LIST, _LISTS * n_fit), len(table) - 1) + 1)
-        ranked, f1, relevant = np.empty(at[-1]), np.empty(at[-1]), np.empty(len(usable.fit))
+        ranked, f1, relevant = np.empty(at[-1]), np.empty(at[-1]), np.empty(len(usable.relevant))
         others = np.full((len(usable), depth), -np.inf)
         for first, part in query_scores(table, usable):
             for i, scores in enumerate(part, first):
-                fit = usable.fitting(i)
-                relevant[usable.fit_start[i] : usable.fit_start[i + 1]] = scores[fit]
+                fit = usable.relevant_to(i)
+                relevant[usable.relevant_start[i] : usable.relevant_start[i + 1]] = scores[fit]
                 span = slice(at[i], at[i + 1])
                 ranked[span], f1[span], best = _listed(scores, fit, at[i + 1] - at[i], depth)
                 # Where there are fewer, the best of them stands in.
                 others[i] = best[0] if len(best) else -np.inf
                 others[i, : len(best)] = best
         words = usable.start, usable.term, usable.weight, table.shape[1]
-        return cls(at, ranked, f1, relevant, usable.fit_start, others, *words)
+        return cls(at, ranked, f1, relevant, usable.relevant_start, others, *words)
 
     def __len__(self) -> int:
         return len(self.at) - 1
@@ -185,16 +185,18 @@ def halves(queries: QuerySet, n_pictures: int) -> list[tuple[NDArray[np.bool_], 
     sides = []
     for side in (0, 1):
         mask = np.arange(n_pictures) % 2 == side
-        inside = mask[queries.fit]
+        inside = mask[queries.relevant]
         ends = np.concatenate(([0], np.cumsum(inside)))
-        fit = (np.cumsum(mask) - 1)[queries.fit[inside]]
-        sides.append((mask, replace(queries, fit_start=ends[queries.fit_start], fit=fit)))
+        fit = (np.cumsum(mask) - 1)[queries.relevant[inside]]
+        sides.append(
+            (mask, replace(queries, relevant_start=ends[queries.relevant_start], relevant=fit))
+        )
     return sides
 
 
 def _usable(queries: QuerySet) -> QuerySet:
     """Return the queries that have words that count, and a relevant picture."""
-    n_terms, n_fit = np.diff(queries.start), np.diff(queries.fit_start)
+    n_terms, n_fit = np.diff(queries.start), np.diff(queries.relevant_start)
     owner = np.repeat(np.arange(len(queries)), n_terms)
     total = np.bincount(owner, queries.weight, minlength=len(queries))
     keep = (n_terms > 0) & (n_fit > 0) & (total > 0)
@@ -203,7 +205,7 @@ def _usable(queries: QuerySet) -> QuerySet:
     terms, relevant = np.repeat(keep, n_terms), np.repeat(keep, n_fit)
     return QuerySet(
         _starts(n_terms[keep]), queries.term[terms], queries.weight[terms],
-        _starts(n_fit[keep]), queries.fit[relevant],
+        _starts(n_fit[keep]), queries.relevant[relevant],
     )  # fmt: skip
 
 

@@ -31,25 +31,25 @@ from sightline.solvers.pa_step import PASSIVE, UPDATED
 
 @njit(cache=True, nogil=True)
 def count_others(
-    q: int, p: int, fit_start: Ints, negative_start: Ints, n_pictures: int, n_lower: Ints
+    q: int, p: int, relevant_start: Ints, negative_start: Ints, n_pictures: int, n_lower: Ints
 ) -> int:
     """Return n-, the number of pictures that p should precede."""
     if len(n_lower):
         return int(n_lower[p])
     if len(negative_start):
         return int(negative_start[q + 1] - negative_start[q])
-    return int(n_pictures - (fit_start[q + 1] - fit_start[q]))
+    return int(n_pictures - (relevant_start[q + 1] - relevant_start[q]))
 
 
 @njit(cache=True, nogil=True)
 def another(
-    x: np.uint64, q: int, p: int, fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints,
-    n_pictures: int, n_lower: Ints,
+    x: np.uint64, q: int, p: int, relevant_start: Ints, relevant: Ints, negative_start: Ints,
+    negative: Ints, n_pictures: int, n_lower: Ints,
 ) -> int:  # fmt: skip
     """Draw uniformly a picture that p should precede; `n_lower` is empty without grades."""
     if len(n_lower):
         return int(negative[negative_start[q] + below(x, n_lower[p])])
-    return negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
+    return negative_of(x, q, relevant_start, relevant, negative_start, negative, n_pictures)
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +58,7 @@ def learn_sparse(
     start: UInt64s, columns: Columns, values: Floats, norms: Doubles,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, state: NDArray[np.uint64],
-    fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
+    relevant_start: Ints, relevant: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
     n_lower: Ints, gains: Doubles, L: Doubles, max_trials: int,
     C: float, variant: int, scratch: Floats, counts: Ints,
 ) -> None:  # fmt: skip
@@ -77,7 +77,7 @@ def learn_sparse(
         if q != last_q or p != last_p:
             above = query_score(W, terms, weights, first, last, columns, values, begin, end)
             last_q, last_p = q, p
-        n_other = count_others(q, p, fit_start, negative_start, n_pictures, n_lower)
+        n_other = count_others(q, p, relevant_start, negative_start, n_pictures, n_lower)
         trials = 0
         while True:
             trials += 1
@@ -91,7 +91,9 @@ def learn_sparse(
             if not loss <= 0.0 or trials >= min(max_trials, n_other):
                 break
             x = following(x)
-            m = another(x, q, p, fit_start, fit, negative_start, negative, n_pictures, n_lower)
+            m = another(
+                x, q, p, relevant_start, relevant, negative_start, negative, n_pictures, n_lower
+            )
         if loss <= 0.0:
             counts[PASSIVE] += 1
             continue
@@ -117,7 +119,7 @@ def learn_dense(
     W: Floats, U: Doubles, processed: int, X: Floats,
     q_start: Ints, terms: Ints, weights: Floats, q_norms: Doubles,
     query: Int32s, plus: Int32s, minus: Int32s, state: NDArray[np.uint64],
-    fit_start: Ints, fit: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
+    relevant_start: Ints, relevant: Ints, negative_start: Ints, negative: Ints, n_pictures: int,
     n_lower: Ints, gains: Doubles, L: Doubles, max_trials: int,
     C: float, variant: int, v: Floats, counts: Ints,
 ) -> None:  # fmt: skip
@@ -131,7 +133,7 @@ def learn_dense(
             last_q, last_p = q, -1
         if p != last_p:
             above, last_p = product(v, X[p]), p
-        n_other = count_others(q, p, fit_start, negative_start, n_pictures, n_lower)
+        n_other = count_others(q, p, relevant_start, negative_start, n_pictures, n_lower)
         trials = 0
         while True:
             trials += 1
@@ -139,7 +141,9 @@ def learn_dense(
             if not loss <= 0.0 or trials >= min(max_trials, n_other):
                 break
             x = following(x)
-            m = another(x, q, p, fit_start, fit, negative_start, negative, n_pictures, n_lower)
+            m = another(
+                x, q, p, relevant_start, relevant, negative_start, negative, n_pictures, n_lower
+            )
         if loss <= 0.0:
             counts[PASSIVE] += 1
             continue

@@ -5,7 +5,7 @@ picture weighted by how rare they are, as a unit vector, whether they are one wo
 They learn from two kinds of lists,
 
     captions   a picture's words ask for pictures that share one of them, `n_candidates` at random
-    words      a single word asks for some that carry it, among others that do not
+    words      a single word asks for some that have it, among others that do not
 
 with about as many of either kind, so that rare words count: with one list a word the mean AvgP of
 Corel5K's words was .36 on validation pictures described by a network, with ten .46 (PAMIR: .52).
@@ -33,7 +33,7 @@ from sightline.solvers.structural import STOPS, TrainingRound
 from sightline.validation import as_indicator
 
 _MOST_LISTS = 20_000
-_MOST_CARRIERS, _MOST_REPEATS = 10, 20
+_MOST_TAGGED, _MOST_REPEATS = 10, 20
 
 
 class Captions(PersistentEstimator):
@@ -66,9 +66,9 @@ class Captions(PersistentEstimator):
         labels = _as_labels(table)
         if labels.shape[0] != X.shape[0]:
             raise DataError(f"{X.shape[0]} pictures need words of as many. Got {labels.shape[0]}.")
-        carriers = np.asarray(labels.sum(axis=0)).ravel()
+        counts = np.asarray(labels.sum(axis=0)).ravel()
         self.idf_ = np.where(
-            carriers > 0, np.log1p(labels.shape[0] / np.maximum(carriers, 1)), 0.0
+            counts > 0, np.log1p(labels.shape[0] / np.maximum(counts, 1)), 0.0
         ).astype(np.float32)
         texts = as_texts(labels, self.idf_)
         k = min(self.n_components, labels.shape[1], X.shape[1])
@@ -316,9 +316,9 @@ def with_words(texts: Any, labels: Any, n: int, seed: int) -> tuple[Any, tuple[A
     by_word = labels.tocsc()
     repeats = min(_MOST_REPEATS, max(1, len(sampled) // words))
     for word in np.tile(np.arange(words), repeats):
-        carriers = by_word.indices[by_word.indptr[word] : by_word.indptr[word + 1]]
-        few = rng.permutation(carriers)[:_MOST_CARRIERS]
-        others = np.setdiff1d(rng.choice(pictures, n, replace=False), carriers)
+        tagged = by_word.indices[by_word.indptr[word] : by_word.indptr[word + 1]]
+        few = rng.permutation(tagged)[:_MOST_TAGGED]
+        others = np.setdiff1d(rng.choice(pictures, n, replace=False), tagged)
         drawn.append(np.concatenate([few, others]).astype(np.int64))
         shared.append(np.arange(len(drawn[-1])) < len(few))
     query = np.concatenate([sampled, np.tile(pictures + np.arange(words), repeats)])
@@ -332,5 +332,5 @@ def _as_labels(Y: Any) -> Any:
     labels.data[:] = labels.data > 0
     labels.eliminate_zeros()
     if not labels.nnz:
-        raise DataError("No picture carries a word, so there is nothing to learn from.")
+        raise DataError("No picture has a word, so there is nothing to learn from.")
     return labels

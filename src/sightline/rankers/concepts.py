@@ -6,7 +6,7 @@ several at once: the concepts c are its most frequent words, and
 
     P(c | picture)   softmax regression; a picture with several concepts is of each in equal shares
     P(c | text)      the mean, over words w weighted by how rare they are, of P(c | w), the smoothed
-                     share of c among the concepts of the pictures that carry w
+                     share of c among the concepts of the pictures that have w
     f(text, picture) = sum over c of P(c | text) P(c | picture)
 
 Departure: text is not classified by regression, since the concepts are themselves words of it, and
@@ -74,22 +74,22 @@ class ConceptMatching(TwoSided):
             if not getattr(self, name) > 0:
                 must_be = "greater than 0"
                 raise ParameterError.of(name, self._name, must_be, getattr(self, name))
-        pictures, carried = as_side(X, "X", self._name), csr_matrix(labels)
-        carriers = np.asarray((carried > 0).sum(axis=0)).ravel()
-        order = np.argsort(-carriers, kind="stable")[: self.n_concepts]
-        self.concepts_ = order[carriers[order] >= _LEAST_PICTURES]
+        pictures, tags = as_side(X, "X", self._name), csr_matrix(labels)
+        counts = np.asarray((tags > 0).sum(axis=0)).ravel()
+        order = np.argsort(-counts, kind="stable")[: self.n_concepts]
+        self.concepts_ = order[counts[order] >= _LEAST_PICTURES]
         if len(self.concepts_) < 2:
             raise DataError(
                 f"Semantic matching needs two words on at least {_LEAST_PICTURES} pictures each. "
                 f"Got {len(self.concepts_)}."
             )
-        shares = carried[:, self.concepts_].toarray()
+        shares = tags[:, self.concepts_].toarray()
         of_any = shares.sum(axis=1) > 0
         shares = shares[of_any] / shares[of_any].sum(axis=1, keepdims=True)
         usual = shares.mean(axis=0)
-        together = np.asarray(carried[of_any].T @ shares)
-        n_carriers = np.asarray(carried[of_any].sum(axis=0)).ravel()[:, None]
-        self.shares_ = ((together + _CHANCE * usual) / (n_carriers + _CHANCE)).astype(np.float32)
+        together = np.asarray(tags[of_any].T @ shares)
+        n_tagged = np.asarray(tags[of_any].sum(axis=0)).ravel()[:, None]
+        self.shares_ = ((together + _CHANCE * usual) / (n_tagged + _CHANCE)).astype(np.float32)
         self._fit_pictures(pictures[of_any], shares)
         return self
 

@@ -121,9 +121,10 @@ class CutOff(PersistentEstimator):
         table = _table(word_scores)
         if not len(queries.start) or queries.term.max(initial=-1) >= table.shape[1]:
             raise DataError(f"Queries must name words below {table.shape[1]}, those with scores.")
-        if queries.fit.max(initial=-1) >= len(table):
+        if queries.relevant.max(initial=-1) >= len(table):
             raise DataError(
-                f"A query names picture {queries.fit.max()}, but {len(table)} pictures have scores."
+                f"A query names picture {queries.relevant.max()}, but {len(table)} pictures have"
+                " scores."
             )
         sets = ShownSets.of(table, queries, _DEPTH)
         by = self._best_form(table, queries) if self.by == "auto" else self.by

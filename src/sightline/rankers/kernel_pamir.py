@@ -24,9 +24,9 @@ each word, and only an update walks along rows. Recomputing sums of alpha for ea
 triplets were updates.
 
 Departures: those of `pamir`. The kernel of all pictures needs memory that grows with their square,
-and beyond a budget `fit` raises an error; `landmarks` then carry it (Williams and Seeger, "Using
-the Nyström method to speed up kernel machines", 2001): all pictures are learned from, but alpha
-lies over a seeded sample of them.
+and beyond a budget `fit` raises an error. `landmarks` limit it (Williams and Seeger, "Using the
+Nyström method to speed up kernel machines", 2001): all pictures are learned from, but alpha has
+values for a seeded sample of them alone.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class KernelPAMIR(PersistentEstimator):
     weights : tuple of float, optional
         How much each view counts; equal by default.
     landmarks : int, optional
-        Pictures that carry the weights, a seeded sample; None takes all. With a kernel that is no
+        Size of a seeded sample that has the weights; None takes all. With a kernel that is no
         inner product, any number, even that of all pictures, leaves its negative directions out,
         for both training and new pictures, at the price of eigenvectors.
     budget : int, default=2147483648
@@ -129,7 +129,7 @@ class KernelPAMIR(PersistentEstimator):
     alpha_ : ndarray of shape (words, support)
         In float32. A word that no training query holds has zeros.
     support_ : ndarray of int64
-        Which training pictures carry weights, ascending.
+        Which training pictures have weights, ascending.
     support_rows_ : tuple of ndarray or sparse matrix
         Their views; empty for "precomputed".
     kernel_ : MeanKernel or None
@@ -314,8 +314,10 @@ class KernelPAMIR(PersistentEstimator):
         if self.kernel_ is not None:
             check_columns(pictures, self.n_features_in_, type(self).__name__)
         out = np.zeros((count(pictures), len(alpha)), dtype=np.float32)
+        # In float32 the last digits of a sum would depend on where a picture stands in the block.
+        weights = alpha.T.astype(np.float64)
         for block, similarities in self._similarities(pictures, columns):
-            out[block] = similarities @ alpha.T
+            out[block] = similarities.astype(np.float64) @ weights
         return out
 
     def score(self, X: Any, y: Any, qid: Sequence[Any] | NDArray[Any] | None = None) -> float:
@@ -348,7 +350,7 @@ class KernelPAMIR(PersistentEstimator):
         return self._scorer().query(terms, weights)[: len(self.support_)]
 
     def support_of(self, word: int | str) -> Ints:
-        """Return which training pictures carry a weight for the word, ascending."""
+        """Return which training pictures have a weight for the word, ascending."""
         self._check_fitted()
         (place,) = self._scorer()._places(np.array([word]))
         support: Ints = self.support_[np.flatnonzero(self.alpha_[place])]

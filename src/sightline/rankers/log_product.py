@@ -86,9 +86,9 @@ class LogProduct(PersistentEstimator):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> carried = rng.random((60, 4)) < 0.4
-    >>> scores = carried + 0.4 * rng.normal(size=carried.shape)
-    >>> ranker = LogProduct().fit(scores, carried)
+    >>> tagged = rng.random((60, 4)) < 0.4
+    >>> scores = tagged + 0.4 * rng.normal(size=tagged.shape)
+    >>> ranker = LogProduct().fit(scores, tagged)
     >>> ranker.history_[-1] < ranker.history_[0]
     True
     >>> ranker.decision_function(scores[:5]).shape
@@ -126,13 +126,13 @@ class LogProduct(PersistentEstimator):
         queries: QuerySet | None = None,
         progress: Progress = _SILENT,
     ) -> Self:
-        """Learn from word scores X of unseen pictures and the words y they carry, 0 or 1.
+        """Learn from word scores X of unseen pictures and the words y they have, 0 or 1.
 
         `queries` over the rows of X replace those that captions make.
         """
         self._check()
         scores = _table(X)
-        y = _carried(y, scores.shape)
+        y = _tagged(y, scores.shape)
         scores, y, queries = self._few(scores, y, queries)
         if queries is None:
             queries = from_indicator(y, len(y), self.max_len).queries
@@ -169,7 +169,7 @@ class LogProduct(PersistentEstimator):
     def score(self, X: Any, y: Any) -> float:
         """Return the mean AvgP of the queries that the words of some pictures make."""
         f = self.decision_function(X)
-        queries = from_indicator(_carried(y, f.shape), len(f), self.max_len).queries
+        queries = from_indicator(_tagged(y, f.shape), len(f), self.max_len).queries
         unweighted = query_set_of_ones(queries)
         return measure_queries(-np.logaddexp(0.0, -f.astype(np.float64)), unweighted).mean_avgp
 
@@ -202,7 +202,9 @@ class LogProduct(PersistentEstimator):
         z = np.asarray((scores - self.mean_) @ self.directions_, np.float32)
         Q, R = _matrices(queries, n_words, len(scores))
         rng = np.random.default_rng(self.random_state)
-        usable = np.flatnonzero((np.diff(queries.start) > 0) & (np.diff(queries.fit_start) > 0))
+        usable = np.flatnonzero(
+            (np.diff(queries.start) > 0) & (np.diff(queries.relevant_start) > 0)
+        )
         if not len(usable):
             raise DataError("No query has both a word and a picture that fits it.")
         if len(usable) > self.most_queries:
@@ -278,8 +280,10 @@ def _matrices(queries: QuerySet, n_words: int, n_pictures: int) -> tuple[Any, An
 
     ones = np.ones(len(queries.term), np.float32)
     Q = csr_matrix((ones, queries.term, queries.start), shape=(len(queries), n_words))
-    ones = np.ones(len(queries.fit), np.float32)
-    R = csr_matrix((ones, queries.fit, queries.fit_start), shape=(len(queries), n_pictures))
+    ones = np.ones(len(queries.relevant), np.float32)
+    R = csr_matrix(
+        (ones, queries.relevant, queries.relevant_start), shape=(len(queries), n_pictures)
+    )
     return Q, R
 
 
@@ -297,7 +301,7 @@ def _table(X: Any, n_features: int | None = None) -> NDArray[np.float32]:
     return scores
 
 
-def _carried(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _tagged(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     table = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y)
     if table.shape != shape:
         raise DataError(f"Words must be a table of shape {shape}. Got {table.shape}.")

@@ -334,7 +334,7 @@ class PAMIR(WordWeights):
         held = as_rows(validation[0], self._name, rows.shape[1])
         qid = validation[2] if len(validation) == 3 else None
         targets = self._targets(held, validation[1], qid, None, None, vocabulary, classes=classes)
-        if not len(targets.queries.fit):
+        if not len(targets.queries.relevant):
             raise DataError("No validation query has a relevant picture to judge by.")
         return ValidationSet(held, targets)
 
@@ -401,7 +401,7 @@ class PAMIR(WordWeights):
     ) -> int:
         if held is not None:
             return self.n_iter
-        relevant = int(np.diff(targets.queries.fit_start)[sampler.usable].sum())
+        relevant = int(np.diff(targets.queries.relevant_start)[sampler.usable].sum())
         return min(self.n_iter, max(_LEAST_STEPS, _STEPS_PER_RELEVANT * relevant))
 
     def _check(self) -> None:

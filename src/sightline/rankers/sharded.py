@@ -61,7 +61,7 @@ class ShardedLoop:
         mix_every: int,
         compute: Mapper | None = None,
     ) -> None:
-        if targets.graded is not None or len(targets.other_start):
+        if targets.graded is not None or len(targets.negative_start):
             raise ParameterError.of(
                 "shards", "PAMIR", "1 where pictures are judged for one query each", shards
             )
@@ -166,11 +166,12 @@ def _shard_arrays(rows: Rows, queries: QuerySet, members: NDArray[np.int64]) -> 
     """Return some pictures and what is relevant among them, as arrays."""
     at = np.full(rows.shape[0], -1, dtype=np.int64)
     at[members] = np.arange(len(members))
-    here = at[queries.fit] >= 0
+    here = at[queries.relevant] >= 0
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(here, dtype=np.int64)])
     queries_within: Arrays = {
         "q.start": queries.start, "q.term": queries.term, "q.weight": queries.weight,
-        "q.fit_start": before[queries.fit_start], "q.fit": at[queries.fit[here]],
+        "q.relevant_start": before[queries.relevant_start],
+        "q.relevant": at[queries.relevant[here]],
     }  # fmt: skip
     if not isinstance(rows, SparseMatrix):
         return {**queries_within, "x": rows[members]}
@@ -192,14 +193,14 @@ def _rows(arrays: Mapping[str, NDArray[Any]]) -> Rows:
 
 
 def _queries(arrays: Mapping[str, NDArray[Any]]) -> QuerySet:
-    names = ("start", "term", "weight", "fit_start", "fit")
+    names = ("start", "term", "weight", "relevant_start", "relevant")
     return QuerySet(*(arrays[f"q.{n}"] for n in names))
 
 
 def _is_usable(arrays: Arrays) -> bool:
     """Return whether a triplet can be drawn."""
     n = len(arrays["x"]) if "x" in arrays else len(arrays["x.start"]) - 1
-    fits = np.diff(arrays["q.fit_start"])
+    fits = np.diff(arrays["q.relevant_start"])
     return bool(((fits > 0) & (fits < n) & (np.diff(arrays["q.start"]) > 0)).any())
 
 

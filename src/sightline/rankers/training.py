@@ -174,12 +174,15 @@ class ValidationSet:
     def mean_avgp(self, W: Floats) -> float:
         """Return the mean AvgP; a query of unknown words counts what a random order would."""
         queries = self.targets.queries
-        start = self.targets.other_start
-        others = Others(start, self.targets.other) if len(start) else None
+        start = self.targets.negative_start
+        others = Others(start, self.targets.negative) if len(start) else None
         avgp = measure_queries(word_scores(self.rows, W), queries, others).avgp
         unknown = np.diff(queries.start) == 0
         if unknown.any():
-            n_fit, n_other = np.diff(queries.fit_start)[unknown], self.targets.n_negative[unknown]
+            n_fit, n_other = (
+                np.diff(queries.relevant_start)[unknown],
+                self.targets.n_negative[unknown],
+            )
             avgp[unknown] = [
                 untrained_average_precision(fit, fit + other)
                 for fit, other in zip(n_fit, n_other, strict=True)

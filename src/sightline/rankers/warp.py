@@ -196,9 +196,9 @@ class WarpLoop(Loop):
         seed = int(sampler.state[0])
         self._trials = np.random.default_rng(seed).integers(1, 2**64, size=1, dtype=np.uint64)
         t, none = sampler.targets, np.zeros(0, dtype=np.int64)
-        relevant = (t.queries.fit_start, t.queries.fit)
+        relevant = (t.queries.relevant_start, t.queries.relevant)
         if t.graded is None:
-            others = (t.other_start, t.other, t.n_pictures, none, np.zeros(0))
+            others = (t.negative_start, t.negative, t.n_pictures, none, np.zeros(0))
         else:
             g = t.graded
             others = (g.lower_start, g.lower, t.n_pictures, g.n_lower, g.gains)

@@ -92,7 +92,7 @@ class PictureRegions:
 
 
 def as_tags(Y: Any, n_pictures: int) -> Bools:
-    """Return which tags pictures carry as a table; raise DataError unless it is one of 0 and 1."""
+    """Return which tags pictures have as a table; raise DataError unless it is one of 0 and 1."""
     table = np.asarray(Y)
     if table.ndim != 2 or len(table) != n_pictures or not table.shape[1]:
         raise DataError(f"Tags must be a table of {n_pictures} pictures. Got shape {table.shape}.")

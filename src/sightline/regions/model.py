@@ -175,7 +175,7 @@ class RegionModel(PersistentEstimator):
         watch: Watch | None = None,
         start: RegionWeights | None = None,
     ) -> Self:
-        """Learn from pictures' regions and the tags y they carry, 0 or 1.
+        """Learn from pictures' regions and the tags y they have, 0 or 1.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ def fit_region_ridge(
     region_alpha: float = 0.01,
     rounds: int = 3,
 ) -> RegionRidge:
-    """Learn from pictures and the tags they carry, no more of them than regions.
+    """Learn from pictures and the tags they have, no more of them than regions.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def _explain_part(
 def explain_tags(
     weights: RegionWeights, pictures: PictureRegions, Y: Bools, scenes: Ints | None = None
 ) -> Explained:
-    """Return the best regions and scene of each picture for the tags it carries."""
+    """Return the best regions and scene of each picture for the tags it has."""
     from sightline.regions._inference_fast import place_all
 
     values, owner = np.empty(len(pictures)), np.empty(len(pictures.rows), np.int64)
@@ -145,7 +145,7 @@ class Risk:
     scene_loss : float
         Weight of a wrong scene relative to a wrong tag, where scenes are known.
     right : Explained or None
-        Explanations of the tags carried that stay as they are, which makes the risk convex.
+        Explanations of the present tags, which stay fixed, which makes the risk convex.
     workers : int
         Threads.
     """

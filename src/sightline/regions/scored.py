@@ -132,7 +132,7 @@ class ScoredRegionModel(PersistentEstimator):
         areas: Sequence[Any] | None = None,
         watch: Watch | None = None,
     ) -> Self:
-        """Learn from pictures' regions and the tags y they carry, 0 or 1.
+        """Learn from pictures' regions and the tags y they have, 0 or 1.
 
         Parameters
         ----------

@@ -1,10 +1,10 @@
 """Similarity: kernels and distances of pictures over one or several features.
 
 `MeanKernel` is the kernel of `KernelPAMIR` and `KernelRidge`, `Phi` the similarities of two
-pictures that combiners learn from (paper D), `Whitening` and `Frame` scale features. Library parts
-that no command uses: the kernels of bags of descriptors `MatchKernel` and `LikelihoodKernel` with
-`Bags` and `GaussianBags`, `additive_map`, and similarity in the context of other pictures,
-`Context`.
+pictures that combiners learn from (paper D), `Whitening` and `FeatureScaling` scale features.
+Library parts that no command uses: the kernels of bags of descriptors `MatchKernel` and
+`LikelihoodKernel` with `Bags` and `GaussianBags`, `additive_map`, and similarity in the context
+of other pictures, `Context`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from sightline.similarity.distances import MEASURES, PairMeasure
     from sightline.similarity.feature_maps import additive_map
     from sightline.similarity.formulas import KERNELS, Kernel
-    from sightline.similarity.frames import Frame
     from sightline.similarity.grams import GramCache, PictureKernel, gram_of
     from sightline.similarity.kernels import MeanKernel, bandwidth, gram
     from sightline.similarity.likelihood import GaussianBags, LikelihoodKernel, gaussian_rows
     from sightline.similarity.match import MatchKernel
     from sightline.similarity.pairs import PairsOf, Phi
+    from sightline.similarity.scaling import FeatureScaling
     from sightline.similarity.whitening import Whitening
 else:
     __getattr__ = lazy(
@@ -35,7 +35,7 @@ else:
             "distances": ("MEASURES", "PairMeasure"),
             "feature_maps": ("additive_map",),
             "formulas": ("KERNELS", "Kernel"),
-            "frames": ("Frame",),
+            "scaling": ("FeatureScaling",),
             "grams": ("GramCache", "PictureKernel", "gram_of"),
             "kernels": ("MeanKernel", "bandwidth", "gram"),
             "likelihood": ("GaussianBags", "LikelihoodKernel", "gaussian_rows"),
@@ -48,7 +48,7 @@ else:
 __all__ = [
     "Bags",
     "Context",
-    "Frame",
+    "FeatureScaling",
     "GaussianBags",
     "GramCache",
     "KERNELS",

@@ -31,7 +31,7 @@ def below(x: np.uint64, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def nth_negative(fit: Ints, begin: int, end: int, n: int) -> int:
+def nth_negative(relevant: Ints, begin: int, end: int, n: int) -> int:
     """Return the n-th of the pictures that are not among `fit[begin:end]`, which ascend.
 
     Before the answer lie as many relevant pictures as have fit[i] - i <= n, which never falls.
@@ -39,7 +39,7 @@ def nth_negative(fit: Ints, begin: int, end: int, n: int) -> int:
     low, high = begin, end
     while low < high:
         middle = (low + high) >> 1
-        if fit[middle] - (middle - begin) <= n:
+        if relevant[middle] - (middle - begin) <= n:
             low = middle + 1
         else:
             high = middle
@@ -59,8 +59,8 @@ def index_of_query(x: np.uint64, n: int, chances: Doubles) -> int:
 def negative_of(
     x: np.uint64,
     q: int,
-    fit_start: Ints,
-    fit: Ints,
+    relevant_start: Ints,
+    relevant: Ints,
     negative_start: Ints,
     negative: Ints,
     n_pictures: int,
@@ -69,13 +69,13 @@ def negative_of(
     if len(negative):
         first = negative_start[q]
         return int(negative[first + below(x, negative_start[q + 1] - first)])
-    begin, end = fit_start[q], fit_start[q + 1]
-    return nth_negative(fit, begin, end, below(x, n_pictures - (end - begin)))
+    begin, end = relevant_start[q], relevant_start[q + 1]
+    return nth_negative(relevant, begin, end, below(x, n_pictures - (end - begin)))
 
 
 @njit(cache=True, nogil=True)
 def draw_as_they_come(
-    state: NDArray[np.uint64], usable: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
+    state: NDArray[np.uint64], usable: Ints, chances: Doubles, relevant_start: Ints, relevant: Ints,
     negative_start: Ints, negative: Ints, n_pictures: int, query: Int32s, plus: Int32s,
     minus: Int32s,
 ) -> None:  # fmt: skip
@@ -86,9 +86,9 @@ def draw_as_they_come(
         q = usable[index_of_query(x, len(usable), chances)]
         x = following(x)
         query[i] = q
-        plus[i] = fit[fit_start[q] + below(x, fit_start[q + 1] - fit_start[q])]
+        plus[i] = relevant[relevant_start[q] + below(x, relevant_start[q + 1] - relevant_start[q])]
         x = following(x)
-        minus[i] = negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
+        minus[i] = negative_of(x, q, relevant_start, relevant, negative_start, negative, n_pictures)
     state[0] = x
 
 
@@ -105,7 +105,7 @@ def sort_few(values: Int32s, begin: int, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def draw_in_order(
-    state: NDArray[np.uint64], usable: Ints, chances: Doubles, fit_start: Ints, fit: Ints,
+    state: NDArray[np.uint64], usable: Ints, chances: Doubles, relevant_start: Ints, relevant: Ints,
     negative_start: Ints, negative: Ints, n_pictures: int, block: int,
     query: Int32s, plus: Int32s, minus: Int32s,
 ) -> None:  # fmt: skip
@@ -122,12 +122,14 @@ def draw_in_order(
             n_draws[index_of_query(x, len(usable), chances)] += 1
         for at in range(len(usable)):
             q, end = usable[at], begin + n_draws[at]
-            first, n = fit_start[q], fit_start[q + 1] - fit_start[q]
+            first, n = relevant_start[q], relevant_start[q + 1] - relevant_start[q]
             for i in range(begin, end):
                 x = following(x)
-                plus[i] = fit[first + below(x, n)]
+                plus[i] = relevant[first + below(x, n)]
                 x = following(x)
-                minus[i] = negative_of(x, q, fit_start, fit, negative_start, negative, n_pictures)
+                minus[i] = negative_of(
+                    x, q, relevant_start, relevant, negative_start, negative, n_pictures
+                )
                 query[i] = q
             if end - begin <= _HANDFUL:
                 sort_few(plus, begin, end)

@@ -46,19 +46,19 @@ class Targets:
         Rows of the matrix.
     vocabulary : QueryWords
         The vocabulary.
-    other_start, other : ndarray of int64
-        The pictures judged not relevant to query i are `other[other_start[i] : other_start[i +
-        1]]`. Both are empty where every picture that is not relevant counts as such.
+    negative_start, negative : ndarray of int64
+        The pictures judged not relevant to query i are `negative[negative_start[i] :
+        negative_start[i + 1]]`. Both are empty if all pictures that are not relevant are negative.
     graded : Graded or None
-        The pairs of rows with different grades, where grades count; `other` are then still the rows
+        The pairs of rows with different grades, if grades count; `negative` are then still the rows
         without relevance.
     """
 
     queries: QuerySet
     n_pictures: int
     vocabulary: QueryWords
-    other_start: Ints = field(default_factory=lambda: _NONE)
-    other: Ints = field(default_factory=lambda: _NONE)
+    negative_start: Ints = field(default_factory=lambda: _NONE)
+    negative: Ints = field(default_factory=lambda: _NONE)
     graded: Graded | None = None
 
     @property
@@ -69,16 +69,16 @@ class Targets:
     @property
     def n_negative(self) -> Ints:
         """How many pictures are not relevant, by query."""
-        if len(self.other_start):
-            return np.diff(self.other_start)
-        return self.n_pictures - np.diff(self.queries.fit_start)
+        if len(self.negative_start):
+            return np.diff(self.negative_start)
+        return self.n_pictures - np.diff(self.queries.relevant_start)
 
     @property
     def n_triplets(self) -> Ints:
         """How many triplets can be drawn, by query."""
         if self.graded is not None:
             return self.graded.n_pairs
-        return np.diff(self.queries.fit_start) * self.n_negative
+        return np.diff(self.queries.relevant_start) * self.n_negative
 
 
 def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None) -> Targets:
@@ -87,11 +87,11 @@ def from_queries(queries: QuerySet, n_pictures: int, n_words: int | None = None)
     n = least if n_words is None else n_words
     if n < least:
         raise ParameterError.of("n_words", "fit", f"at least {least}", n_words)
-    if queries.fit.max(initial=-1) >= n_pictures or queries.fit.min(initial=0) < 0:
-        wrong = queries.fit[(queries.fit < 0) | (queries.fit >= n_pictures)][0]
+    if queries.relevant.max(initial=-1) >= n_pictures or queries.relevant.min(initial=0) < 0:
+        wrong = queries.relevant[(queries.relevant < 0) | (queries.relevant >= n_pictures)][0]
         raise DataError(f"A query names picture {wrong}, but the rows of X are {n_pictures}.")
-    falls = np.flatnonzero(np.diff(queries.fit) <= 0) + 1
-    if not np.isin(falls, queries.fit_start).all():
+    falls = np.flatnonzero(np.diff(queries.relevant) <= 0) + 1
+    if not np.isin(falls, queries.relevant_start).all():
         raise DataError("The pictures of a query must be in ascending order, each of them once.")
     falls = np.flatnonzero(np.diff(queries.term) <= 0) + 1
     if not np.isin(falls, queries.start).all():
@@ -108,7 +108,7 @@ def from_indicator(
     them are relevant to it. Its words are weighted by their idf in this table or in `vocabulary`.
 
     >>> t = from_indicator([[1, 1], [0, 1], [0, 0]], 3, max_len=2)
-    >>> t.queries.term.tolist(), t.queries.fit.tolist()
+    >>> t.queries.term.tolist(), t.queries.relevant.tolist()
     ([0, 0, 1, 1], [0, 0, 0, 1])
     """
     picture, word, shape = _cells(y)
@@ -161,8 +161,10 @@ def from_judgements(
     Examples
     --------
     >>> t = from_judgements([1, 0, 1, 0], ["sea", "sea", "red sea", "red sea"], 4)
-    >>> t.vocabulary.words, t.queries.term.tolist(), t.queries.fit.tolist(), t.other.tolist()
-    (('red', 'sea'), [0, 1, 1], [2, 0], [3, 1])
+    >>> t.vocabulary.words, t.queries.term.tolist()
+    (('red', 'sea'), [0, 1, 1])
+    >>> t.queries.relevant.tolist(), t.negative.tolist()
+    ([2, 0], [3, 1])
     """
     judged, names = _grades(y), _names(qid)
     if judged.shape != (n_pictures,) or names.shape != (n_pictures,):
@@ -197,8 +199,8 @@ def query_set(queries: Iterable[tuple[Iterable[int], Iterable[int]]], idf: Doubl
     # Words that count nothing are left out.
     kept = weight > 0
     start = _counted(kept)[start]
-    fit_start, fit = _flat(fits)
-    return QuerySet(start, term[kept], weight[kept], fit_start, fit)
+    relevant_start, fit = _flat(fits)
+    return QuerySet(start, term[kept], weight[kept], relevant_start, fit)
 
 
 def _counted(kept: NDArray[np.bool_]) -> Ints:

@@ -104,8 +104,8 @@ class TripletSampler:
             self._draw_graded(t.graded, drawn)
             return drawn
         source = (
-            self.state, self.usable, self.chances, q.fit_start, q.fit, t.other_start, t.other,
-            t.n_pictures,
+            self.state, self.usable, self.chances, q.relevant_start, q.relevant,
+            t.negative_start, t.negative, t.n_pictures,
         )  # fmt: skip
         if self.pairs_per_query == 1:
             _triplets_fast.draw_as_they_come(*source, *drawn)

@@ -141,7 +141,7 @@ class Where:
     min_bytes, max_bytes : int or None
         Only files of this size.
     tagged : bool or None
-        True for only pictures that carry some word.
+        True for only pictures that have some word.
     """
 
     folder: bytes | None = None

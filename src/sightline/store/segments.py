@@ -3,7 +3,7 @@
 The base file of a segment holds, for its pictures in ascending order of id,
   ids                            int64
   word_start, word               the words of each picture, as positions in `terms`
-  terms, term_start, term_row    the inverted index: for each term the rows that carry it
+  terms, term_start, term_row    the inverted index: for each term the rows that have it
   thumb_start, thumb             thumbnails as JPEG, one after another
 Each feature has a file of its own (see matrices), and so have the scores of a model (see scores).
 """
@@ -141,15 +141,15 @@ class OpenSegment:
         return rows[self.alive()[rows]] if len(self.dead) else rows
 
     def term_counts(self) -> Ints:
-        """Return for each term how many live pictures carry it."""
+        """Return for each term how many live pictures have it."""
         counts: Ints = np.diff(self.base["term_start"])
         if len(self.dead):
             lost = self.base["word"][spans(self.base["word_start"], self.dead)]
             counts = counts - np.bincount(lost, minlength=len(counts))
         return counts
 
-    def carriers(self, term: int) -> NDArray[np.int32]:
-        """Return the rows, dead ones included, whose picture carries a term."""
+    def postings(self, term: int) -> NDArray[np.int32]:
+        """Return the rows, dead ones included, whose picture has a term."""
         terms = self.base["terms"]
         i = int(np.searchsorted(terms, term))
         if i == len(terms) or terms[i] != term:
@@ -158,7 +158,7 @@ class OpenSegment:
         return np.asarray(self.base["term_row"][start[i] : start[i + 1]])
 
     def words(self, row: int) -> Ints:
-        """Return the term ids a picture carries."""
+        """Return the term ids a picture has."""
         start = self.base["word_start"]
         return np.asarray(self.base["terms"][self.base["word"][start[row] : start[row + 1]]])
 

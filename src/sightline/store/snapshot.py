@@ -122,11 +122,11 @@ class Snapshot:
         """Return the norms of the rows of a feature, in the order of `scores`."""
         return flat.row_lengths(self.segments, feature)
 
-    def carrying(self, terms: Sequence[int], *, every: bool) -> Ints:
-        """Return the ids of the pictures that carry all (`every`), or any, of some terms."""
+    def tagged_with(self, terms: Sequence[int], *, every: bool) -> Ints:
+        """Return the ids of the pictures that have all (`every`), or any, of some terms."""
         parts: list[Ints] = []
         for s in self.segments:
-            rows = [s.carriers(t).astype(np.int64) for t in terms]
+            rows = [s.postings(t).astype(np.int64) for t in terms]
             if rows:
                 joined = rows[0]
                 for r in rows[1:]:
@@ -135,11 +135,11 @@ class Snapshot:
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     def without_words(self) -> Ints:
-        """Return the ids of the pictures that carry no word, ascending."""
+        """Return the ids of the pictures that have no word, ascending."""
         return self._having_words(False)
 
     def with_words(self) -> Ints:
-        """Return the ids of the pictures that carry some word, ascending."""
+        """Return the ids of the pictures that have some word, ascending."""
         return self._having_words(True)
 
     def _having_words(self, expected: bool) -> Ints:
@@ -151,7 +151,7 @@ class Snapshot:
 
     @cached_property
     def _counts(self) -> tuple[Ints, Ints, int]:
-        """Return all terms, the number of pictures that carry each, and that of all pictures."""
+        """Return all terms, the number of pictures that have each, and that of all pictures."""
         terms = [s.base["terms"] for s in self.segments]
         counts = [s.term_counts() for s in self.segments]
         all_terms, at = np.unique(
@@ -167,24 +167,24 @@ class Snapshot:
         return terms, np.asarray(idf_of(counts, n), np.float64)
 
     def idf(self, terms: Ints) -> NDArray[np.float64]:
-        """Return the idf of each term; a term that no picture carries has 0."""
+        """Return the idf of each term; a term without pictures has 0."""
         all_terms, values = self._idf
         if not len(all_terms):
             return np.zeros(len(terms))
         at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
-        return np.where(self.carried(terms), values[at], 0.0)
+        return np.where(self.in_use(terms), values[at], 0.0)
 
-    def carried(self, terms: Ints) -> NDArray[np.bool_]:
-        """Return for each term whether any picture carries it."""
+    def in_use(self, terms: Ints) -> NDArray[np.bool_]:
+        """Return for each term whether any picture has it."""
         all_terms, counts, _ = self._counts
         if not len(all_terms):
             return np.zeros(len(terms), bool)
         at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
-        is_carried: NDArray[np.bool_] = (all_terms[at] == terms) & (counts[at] > 0)
-        return is_carried
+        is_in_use: NDArray[np.bool_] = (all_terms[at] == terms) & (counts[at] > 0)
+        return is_in_use
 
     def vocabulary(self) -> tuple[Ints, Ints]:
-        """Return the terms some picture carries, and how many pictures carry each."""
+        """Return the terms some picture has, and how many pictures have each."""
         all_terms, counts, _ = self._counts
         return all_terms[counts > 0], counts[counts > 0]
 
@@ -237,5 +237,5 @@ def _ascending(ids: Ints | None) -> Ints | None:
 
 
 def _intersection(a: Ints, b: Ints) -> Ints:
-    # Rows that carry a term are ascending and distinct, so they need not be made unique first.
+    # Rows that have a term are ascending and distinct, so they need not be made unique first.
     return np.intersect1d(a, b, assume_unique=True)

@@ -3,16 +3,19 @@
 A watchdog is a process of its own that waits for the end of a pipe, which the kernel closes with
 the process that holds it. Then it kills every process that was started from there, found by a
 variable in its environment that children inherit, or by its parent: also those in sessions of
-their own, and those whose parent has ended. Linux only, as it reads /proc.
+their own, and those whose parent has ended. Disks mounted below the folders are unmounted before
+the folders are removed. Linux only, as it reads /proc.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 
@@ -22,6 +25,8 @@ _IS_WATCHDOG = "SIGHTLINE_IS_WATCHDOG"
 # this is set. One whose parent has ended as well could not be found any more.
 _KEEPS_ENVIRONMENT = "SPT_NOENV"
 _REMOVE, _KEEP = "remove ", "keep "
+# How the kernel writes spaces and backslashes of a path.
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 # Rounds of killing, and the milliseconds each waits for the processes that it killed.
 _ROUNDS, _WAIT = 100, 5_000
 
@@ -127,6 +132,15 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+def mounts_below(folder: str | os.PathLike[str]) -> list[str]:
+    """Return where disks are mounted at or below a folder, the innermost first."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        fields = [line.split()[4] for line in file]
+    points = [os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8)]), f)) for f in fields]
+    root = os.path.abspath(folder)
+    return [p for p in reversed(points) if p == root or p.startswith(root.rstrip("/") + "/")]
+
+
 def _main(token: str) -> None:
     os.chdir("/")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -149,7 +163,12 @@ def _main(token: str) -> None:
         for pid in pids:
             ended(pid, _WAIT)
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        for point in mounts_below(folder):
+            with contextlib.suppress(OSError):
+                subprocess.run(["umount", "-l", point], capture_output=True)
+        # What is still mounted may be a folder of somebody else.
+        if not mounts_below(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class ServerJob:
     lock: threading.Lock = field(default_factory=threading.Lock)
     listeners: list[Callable[[], None]] = field(default_factory=list)
     process: subprocess.Popen[bytes] | None = None
-    wanted: bool = True
+    cancelled: bool = False
     n_events: int = 0
 
     def tell(self, kind: str, **data: Any) -> None:
@@ -142,7 +142,7 @@ class Jobs:
         """Cancel a job; a finished one stays unchanged."""
         job = self.get(name)
         with job.lock:
-            job.wanted = False
+            job.cancelled = True
             process, waits = job.process, job.state == "queued"
         if process is not None:
             _stop(process)
@@ -153,7 +153,7 @@ class Jobs:
     def end(self) -> None:
         """Stop all jobs; returns at once."""
         for job in self.all():
-            if job.wanted and job.state not in ENDED:
+            if not job.cancelled and job.state not in ENDED:
                 self.cancel(job.id)
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class Jobs:
 
     def _run(self, job: ServerJob) -> None:
         with job.lock:
-            if job.wanted:
+            if not job.cancelled:
                 job.process = _started()
                 job.state, job.begun = "running", time.time()
         if job.process is None:
@@ -192,7 +192,7 @@ class Jobs:
         elif last.get("kind") == "broken":
             _log.error("job %s failed: %s", job.verb, last["where"])
             job.end("failed", f"This should not happen ({last['error']}). {LOG}")
-        elif not job.wanted:
+        elif job.cancelled:
             job.end("cancelled")
         else:
             _log.error("job %s ended by itself, code %d", job.verb, code)

@@ -48,7 +48,7 @@ class Service:
         self.cookie_name = f"sightline-{secrets.token_hex(4)}"
         self.metrics = Metrics()
         self.jobs = Jobs(collection.root, str(collection.store_folder.path), self.limits.jobs)
-        self.talks = SessionPool(collection, self.limits.sessions)
+        self.sessions = SessionPool(collection, self.limits.sessions)
         self.describer = Describer(self.limits.uploads, collection.settings.seconds)
         self.exports = threading.BoundedSemaphore(self.limits.exports)
         self.streams = 0
@@ -141,4 +141,4 @@ class Service:
         """Stop jobs and workers, and close the log."""
         self.jobs.close()
         self.describer.close()
-        self.talks.close()
+        self.sessions.close()

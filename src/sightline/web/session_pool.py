@@ -6,10 +6,10 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from sightline.collection import Collection
+from sightline.collection import Collection, Filters
 from sightline.web.problems import Problem
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class SessionPool:
         self._open: OrderedDict[str, tuple[Session, threading.Lock]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, **asked: Any) -> Session:
-        """Begin a session."""
-        session = self._collection.judge(**asked)
+    def begin(self, query: str, examples: Sequence[int], feature: str, filters: Filters) -> Session:
+        """Begin a session by words or by example pictures."""
+        session = self._collection.judge(query, positive=examples, feature=feature, filters=filters)
         self._keep(session)
         return session
 

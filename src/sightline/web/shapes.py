@@ -107,7 +107,7 @@ def number_of_results(default: int) -> Any:
 # What fields were called in earlier releases.
 _EARLIER_NAMES = {
     "like": "positive", "unlike": "negative", "relevant": "positive", "other": "negative",
-    "limit": "k", "learnt": "predicted",
+    "limit": "k", "learnt": "predicted", "carry": "apply",
 }  # fmt: skip
 _LISTS = frozenset(("positive", "negative"))
 
@@ -171,8 +171,8 @@ class Chosen(Body):
 class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
-    `match` is "exact" if the picture carries every word, "predicted" if a model found it, "partial"
-    if it carries some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
+    if it has some of the words, "similar" if it was compared with pictures. `name` (`path`),
     `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
     releases.
     """
@@ -242,11 +242,9 @@ class HitsResponse(BaseModel):
 
 def hit(h: Found) -> HitResponse:
     """Return the response of a hit."""
-    at = f"/v1/pictures/{h.picture}"
-    return HitResponse(
-        id=h.picture, path=shown(h.path), score=h.score, match=h.match, name=shown(h.path),
-        tagged=h.tagged, learnt=h.learned, thumbnail=f"{at}/thumbnail", original=f"{at}/original",
-    )  # fmt: skip
+    at, path = f"/v1/pictures/{h.picture}", shown(h.path)
+    links = {"thumbnail": f"{at}/thumbnail", "original": f"{at}/original"}
+    return HitResponse.model_validate({**h.to_dict(), "path": path, "name": path, **links})
 
 
 def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearnedResponse, ...]:
@@ -271,7 +269,9 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         total=part.total if part else None, within=part.within if part else None,
         unknown=tuple(Unknown(word=u.word, near=list(u.near)) for u in results.unknown),
         not_learned=not_learned(results.not_learned), predicted=results.predicted,
-        constraints=tuple(ConstraintResponse(**c.to_dict()) for c in results.constraints),
+        constraints=tuple(
+            ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
+        ),
         missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
     )  # fmt: skip
 

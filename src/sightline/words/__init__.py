@@ -10,7 +10,7 @@ Examples
 >>> from sightline.words import caption_terms, parse
 >>> from sightline.records import Tags
 >>> terms = caption_terms(Tags("sidecar", tags=("Oak tree", "snow")))
->>> [term.text in terms for term in parse('"oak tree" barn').wanted]
+>>> [term.text in terms for term in parse('"oak tree" barn').terms]
 [True, False]
 """
 

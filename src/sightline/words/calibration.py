@@ -6,7 +6,7 @@ For word t with scores g_i of pictures that it was not fitted to, p_t(i) = sigmo
     min  -sum_i log p_t(y_i | g_i) + (a_t - a_0)^2 / (2 v_a) + (b_t - b_0)^2 / (2 v_b),   a_t > 0
 
 Departure: Platt smooths the targets of each word by itself, which does not help a word that two
-pictures carry. Here slopes and offsets have a normal prior whose mean and variance are estimated
+pictures have. Here slopes and offsets have a normal prior whose mean and variance are estimated
 from all words (empirical Bayes: expectation-maximisation with a Laplace approximation of each
 word's posterior). So a word with many pictures is calibrated by them, and a word without any gets
 the average of all words.
@@ -39,7 +39,7 @@ class _Prior:
 
 
 def calibrate(
-    scores: NDArray[np.float32], carried: NDArray[np.bool_]
+    scores: NDArray[np.float32], tagged: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return slopes and offsets, one of each for every word.
 
@@ -47,8 +47,8 @@ def calibrate(
     ----------
     scores : ndarray of float32
         Scores of shape (n_pictures, n_words), of pictures that the scorer was not fitted to.
-    carried : ndarray of bool
-        Whether the picture carries the word.
+    tagged : ndarray of bool
+        Whether the picture has the word.
 
     Examples
     --------
@@ -60,49 +60,49 @@ def calibrate(
     """
     centre = float(scores.mean(dtype=np.float64))
     unit = float(scores.std(dtype=np.float64)) or 1.0
-    prior = _estimate_prior(scores, carried, centre, unit)
+    prior = _estimate_prior(scores, tagged, centre, unit)
     n, n_words = scores.shape
     theta = np.empty((2, n_words))
     width = max(1, _BLOCK_NUMBERS // max(n, 1))
     for start in range(0, n_words, width):
         words = slice(start, start + width)
         x = (scores[:, words].astype(np.float64) - centre) / unit
-        theta[:, words], _ = _fit_columns(x, carried[:, words], prior)
+        theta[:, words], _ = _fit_columns(x, tagged[:, words], prior)
     return theta[0] / unit, theta[1] - theta[0] * centre / unit
 
 
 def logistic(
-    scores: NDArray[np.float32] | NDArray[np.float64], carried: NDArray[np.bool_]
+    scores: NDArray[np.float32] | NDArray[np.float64], tagged: NDArray[np.bool_]
 ) -> tuple[float, float]:
     """Return slope and offset of one logistic curve for all scores; it never falls.
 
     Of more than a million scores a seeded sample is taken.
 
-    >>> scores, carried = np.arange(4.0), np.array([False, True, False, True])
-    >>> slope, offset = logistic(scores, carried)
+    >>> scores, tagged = np.arange(4.0), np.array([False, True, False, True])
+    >>> slope, offset = logistic(scores, tagged)
     >>> round(-offset / slope, 1)
     1.5
     """
-    scores, carried = scores.reshape(-1), carried.reshape(-1)
+    scores, tagged = scores.reshape(-1), tagged.reshape(-1)
     if scores.size > _BLOCK_NUMBERS:
         chosen = np.random.default_rng(0).integers(scores.size, size=_BLOCK_NUMBERS)
-        scores, carried = scores[chosen], carried[chosen]
+        scores, tagged = scores[chosen], tagged[chosen]
     centre = float(scores.mean(dtype=np.float64)) if scores.size else 0.0
     unit = (float(scores.std(dtype=np.float64)) if scores.size else 0.0) or 1.0
     flat = _Prior(np.array([1.0, 0.0]), np.array([100.0, 100.0]))
     x = (scores[:, None].astype(np.float64) - centre) / unit
-    (a, b), _ = _fit_columns(x, carried[:, None], flat)
+    (a, b), _ = _fit_columns(x, tagged[:, None], flat)
     return float(a[0] / unit), float(b[0] - a[0] * centre / unit)
 
 
 def _estimate_prior(
-    scores: NDArray[np.float32], carried: NDArray[np.bool_], centre: float, unit: float
+    scores: NDArray[np.float32], tagged: NDArray[np.bool_], centre: float, unit: float
 ) -> _Prior:
     words = _informative_words(
-        carried, min(_PRIOR_WORDS, max(10, _BLOCK_NUMBERS // max(len(carried), 1)))
+        tagged, min(_PRIOR_WORDS, max(10, _BLOCK_NUMBERS // max(len(tagged), 1)))
     )
     x = (scores[:, words].astype(np.float64) - centre) / unit
-    y = carried[:, words]
+    y = tagged[:, words]
     prior = _Prior(np.array([1.0, -2.0]), np.array([4.0, 9.0]))
     if not words.size:
         return prior
@@ -121,11 +121,11 @@ def _estimate_prior(
     return prior
 
 
-def _informative_words(carried: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
-    """Return words that some pictures carry and some do not, spread from rare to common."""
-    carriers = carried.sum(axis=0)
-    words = np.flatnonzero((carriers > 0) & (carriers < len(carried)))
-    words = words[np.argsort(carriers[words], kind="stable")]
+def _informative_words(tagged: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
+    """Return words that some pictures have and some do not, spread from rare to common."""
+    counts = tagged.sum(axis=0)
+    words = np.flatnonzero((counts > 0) & (counts < len(tagged)))
+    words = words[np.argsort(counts[words], kind="stable")]
     if len(words) > limit:
         words = words[np.linspace(0, len(words) - 1, limit).astype(np.int64)]
     return words

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 How = Literal["sum", "average", "product"]
 WAYS: tuple[How, ...] = ("sum", "average", "product")
-# A picture known to carry a word gets the score that the best tenth of its carriers reach.
+# A picture known to have a word gets the score that the best tenth of the word's pictures reach.
 _KNOWN_QUANTILE = 0.9
 
 
@@ -49,15 +49,15 @@ class Combination:
     slope_, offset_ : ndarray of float64
         Slope and offset applied to the scores of each word.
     known_ : ndarray of float64
-        The published number of pictures known to carry the word, for each word.
+        The published number of pictures known to have the word, for each word.
     shown_ : ndarray of shape (2,)
         Slope and offset of the logistic curve from a query's score to a probability.
 
     Examples
     --------
     >>> scores = np.array([[0.9, 0.1], [0.8, 0.7], [0.1, 0.6], [0.0, 0.0]], dtype=np.float32)
-    >>> carried = np.array([[1, 0], [1, 1], [0, 1], [0, 0]])
-    >>> both = Combination("product").fit(scores, carried)
+    >>> tagged = np.array([[1, 0], [1, 1], [0, 1], [0, 0]])
+    >>> both = Combination("product").fit(scores, tagged)
     >>> weights = both.weights([1.2, 1.2])
     >>> int(np.argmax(both.rows(scores) @ weights))
     1
@@ -76,23 +76,23 @@ class Combination:
         scores : array-like of shape (n_pictures, n_words)
             Scores of pictures that the model was not fitted to.
         Y : array-like of shape (n_pictures, n_words), optional
-            1 where the picture carries the word. Only the product requires it; without it the
+            1 where the picture has the word. Only the product requires it; without it the
             others take a word's highest score as known, and probabilities are not calibrated.
         """
         g = _table(scores)
-        carried = None if Y is None else _carried(Y, g.shape)
+        tagged = None if Y is None else _tagged(Y, g.shape)
         if self.how == "product":
-            if carried is None:
+            if tagged is None:
                 raise ParameterError.of("Y", "Combination", "given for a product", None)
-            self.slope_, self.offset_ = calibrate(g, carried)
+            self.slope_, self.offset_ = calibrate(g, tagged)
         elif self.how == "average":
             self.slope_, self.offset_ = _standard(g)
         else:
             self.slope_, self.offset_ = np.ones(g.shape[1]), np.zeros(g.shape[1])
-        self.known_ = self._known(g, carried)
+        self.known_ = self._known(g, tagged)
         self.shown_ = np.array([1.0, 0.0])
-        if carried is not None and self.how != "product":
-            self.shown_ = np.array(logistic(self.rows(g), carried))
+        if tagged is not None and self.how != "product":
+            self.shown_ = np.array(logistic(self.rows(g), tagged))
         return self
 
     @classmethod
@@ -210,18 +210,18 @@ class Combination:
         return combination
 
     def _known(
-        self, g: NDArray[np.float32], carried: NDArray[np.bool_] | None
+        self, g: NDArray[np.float32], tagged: NDArray[np.bool_] | None
     ) -> NDArray[np.float64]:
         if self.how == "product":
             return np.zeros(g.shape[1])
         rows = self.rows(g).astype(np.float64)
-        if carried is None or not carried.any():
+        if tagged is None or not tagged.any():
             return np.asarray(rows.max(axis=0))
-        usual = float(np.quantile(rows[carried], _KNOWN_QUANTILE))
+        usual = float(np.quantile(rows[tagged], _KNOWN_QUANTILE))
         return np.array(
             [
                 np.quantile(r[c], _KNOWN_QUANTILE) if c.any() else usual
-                for r, c in zip(rows.T, carried.T, strict=True)
+                for r, c in zip(rows.T, tagged.T, strict=True)
             ]
         )
 
@@ -248,7 +248,7 @@ def _table(scores: ArrayLike) -> NDArray[np.float32]:
     return g
 
 
-def _carried(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _tagged(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     table = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y)
     if table.shape != shape:
         raise DataError(
@@ -256,5 +256,5 @@ def _carried(Y: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         )
     yes: NDArray[np.bool_] = table.astype(np.bool_)
     if not np.array_equal(yes, table):
-        raise DataError("Words must be 1 on pictures that carry them, else 0.")
+        raise DataError("Words must be 1 on pictures that have them, else 0.")
     return yes

@@ -1,8 +1,8 @@
 r"""The query language of the search box.
 
     tree snow           pictures of a tree or snow, better of both
-    +barn               the picture must carry the word barn
-    -people             the picture must not carry the word people
+    +barn               the picture must have the word barn
+    -people             the picture must not have the word people
     2:red  +0.5:sky     the word counts twice, half as much
     "golden gate"       one tag of several words; +, - and a weight may stand before it
     ./picture.jpg       similar to this picture; also ../x.jpg, /x.jpg, ~/x.jpg, quoted if it has
@@ -53,15 +53,24 @@ class PictureTerm:
 
     path: str
     weight: float = 1.0
-    unwanted: bool = False
+    negative: bool = False
 
     def __str__(self) -> str:
-        return "-" * self.unwanted + _weight(self.weight) + _quoted_if_needed(self.path)
+        return "-" * self.negative + _weight(self.weight) + _quoted_if_needed(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query; `str` gives a text that parses to an equal query.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+        Words that pictures should have, or must have where they are `required`.
+    excluded : tuple of str
+        Words that pictures must not have.
+    pictures : tuple of PictureTerm
+        Positive and negative example pictures.
 
     Examples
     --------
@@ -69,13 +78,13 @@ class Query:
     'tree 2:"golden gate" -people'
     """
 
-    wanted: tuple[Term, ...] = ()
-    unwanted: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    excluded: tuple[str, ...] = ()
     pictures: tuple[PictureTerm, ...] = ()
 
     def __str__(self) -> str:
-        against = ("-" + _quoted_if_needed(text) for text in self.unwanted)
-        return " ".join((*map(str, self.wanted), *against, *map(str, self.pictures)))
+        excluded = ("-" + _quoted_if_needed(text) for text in self.excluded)
+        return " ".join((*map(str, self.terms), *excluded, *map(str, self.pictures)))
 
 
 def parse(text: str) -> Query:
@@ -92,7 +101,7 @@ def parse(text: str) -> Query:
     Examples
     --------
     >>> query = parse('Tree, snow -people 2:red +"golden gate" ./a.jpg')
-    >>> [term.text for term in query.wanted]
+    >>> [term.text for term in query.terms]
     ['tree', 'snow', 'red', 'golden gate']
     >>> str(query)
     'tree snow 2:red +"golden gate" -people ./a.jpg'
@@ -101,8 +110,8 @@ def parse(text: str) -> Query:
     sightline.errors.QueryError: Nothing follows the '-' at column 6. Write the word after it: -word
     """
     _check_length(len(text))
-    wanted: dict[str, Term] = {}
-    unwanted: dict[str, None] = {}
+    terms: dict[str, Term] = {}
+    excluded: dict[str, None] = {}
     pictures: dict[str, PictureTerm] = {}
     for piece in _pieces(text):
         if _PICTURE.match(piece.body):
@@ -111,11 +120,11 @@ def parse(text: str) -> Query:
             continue
         for word in _terms(piece):
             if piece.sign == "-":
-                unwanted[word] = None
+                excluded[word] = None
             else:
-                required = piece.sign == "+" or (word in wanted and wanted[word].required)
-                wanted[word] = Term(word, piece.weight, required)
-    query = Query(tuple(wanted.values()), tuple(unwanted), tuple(pictures.values()))
+                required = piece.sign == "+" or (word in terms and terms[word].required)
+                terms[word] = Term(word, piece.weight, required)
+    query = Query(tuple(terms.values()), tuple(excluded), tuple(pictures.values()))
     _check(query)
     return query
 
@@ -177,12 +186,12 @@ def _read_weight(sign: str, number: str, column: int, following: str) -> float:
     if sign == "-" or not (isfinite(weight) and weight > 0):
         raise QueryError(
             f"The weight {sign}{number} at column {column} is not above 0 and finite."
-            " Write a number such as 2:word or 0.5:word, or -word for an unwanted word."
+            " Write a number such as 2:word or 0.5:word, or -word for an excluded word."
         )
     if following in _SIGNS:
         raise QueryError(
             f"A sign follows the weight {number} at column {column}."
-            f" Write +{number}:word for a required word, -word for an unwanted one."
+            f" Write +{number}:word for a required word, -word for an excluded one."
         )
     return weight
 
@@ -222,15 +231,15 @@ def _check_picture(piece: _Piece, pictures: dict[str, PictureTerm]) -> None:
             f"The path at column {piece.column} holds a zero byte. Write a path that can exist."
         )
     earlier = pictures.get(piece.body)
-    if earlier is not None and earlier.unwanted != (piece.sign == "-"):
+    if earlier is not None and earlier.negative != (piece.sign == "-"):
         raise QueryError(_contradiction(piece.body))
 
 
 def _check(query: Query) -> None:
-    for term in query.wanted:
-        if term.text in query.unwanted:
+    for term in query.terms:
+        if term.text in query.excluded:
             raise QueryError(_contradiction(term.text))
-    n_terms = len(query.wanted) + len(query.unwanted) + len(query.pictures)
+    n_terms = len(query.terms) + len(query.excluded) + len(query.pictures)
     if n_terms > MAX_TERMS:
         raise QueryError(
             f"A query may have {MAX_TERMS} terms, this one has {n_terms}. Leave some out."
@@ -240,7 +249,7 @@ def _check(query: Query) -> None:
 
 
 def _contradiction(term: str) -> str:
-    return f"{term!r} is both wanted and unwanted. Leave out one of the two."
+    return f"{term!r} stands both with a minus and without one. Leave out one of the two."
 
 
 def _weight(weight: float) -> str:

@@ -40,7 +40,7 @@ def test_a_run_prints_draws_and_writes(
     )
     assert code == 0, err
     assert "Table 2. mAP on Made, nine" in out and "Corel            data unavailable" in out
-    assert "Made: describe, bags of words: 80/80" in err and "fold 0: choose frames" in err
+    assert "Made: describe, bags of words: 80/80" in err and "fold 0: choose scalings" in err
     drawn = sorted(p.name for p in (tmp_path / "reproduce-online").iterdir())
     assert drawn == ["distractors-made.png", "online-gain-made.png", "online-time-made.png",
                      "time-made.png"]  # fmt: skip

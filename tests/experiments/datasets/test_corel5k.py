@@ -57,11 +57,11 @@ def test_a_word_that_a_row_repeats_counts_once(files: dict[str, bytes], tmp_path
     assert loaded(unpack(files, tmp_path / "b")).development[2].words == before
 
 
-def test_the_vocabulary_is_what_two_distinct_test_pictures_carry(
+def test_the_vocabulary_is_what_two_distinct_test_pictures_have(
     files: dict[str, bytes], tmp_path: Path
 ) -> None:
     rows = files["labels/test_label"].decode().splitlines()
-    # The fourth row is listed again at the end: a word it alone carries stays out.
+    # The fourth row is listed again at the end: a word it alone has stays out.
     rows = [r.split()[0] + " 1" for r in rows]
     rows[3] = rows[-1] = rows[3].split()[0] + " 1 5"
     files["labels/test_label"] = "\n".join(rows).encode()
@@ -73,7 +73,7 @@ def test_the_vocabulary_is_what_two_distinct_test_pictures_carry(
     assert vocabulary(c) == tuple(sorted(w for w, n in count.items() if n >= 2))
 
 
-def test_queries_are_the_sets_of_words_that_a_test_picture_carries(
+def test_queries_are_the_sets_of_words_that_a_test_picture_has(
     files: dict[str, bytes], tmp_path: Path
 ) -> None:
     c = loaded(unpack(files, tmp_path))

@@ -37,7 +37,7 @@ def test_an_archive_and_a_folder_give_the_same_which_is_what_was_written(tmp_pat
     for folder in (tmp_path, tmp_path / "packed"):
         c = load_nuswide(folder, COUNTS)
         assert c is not None and c.names == NAMES and len(c) == len(kept)
-        assert np.array_equal(c.places, kept)
+        assert np.array_equal(c.positions, kept)
         assert np.array_equal(c.concepts, concepts[kept])
         assert np.array_equal(c.tags.toarray(), tags[kept])
         assert np.array_equal(c.pictures.toarray(), words[kept])

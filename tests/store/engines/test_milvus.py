@@ -90,7 +90,7 @@ def test_lists_find_enough_and_filters_are_kept(tmp_path: Path, milvus: MilvusPr
     store_folder = store_of(tmp_path / "store", [random_batch(1, 3_000)], [7, 8, 9])
     (t,) = loaded(store_folder, milvus.uri, listed_rows=1_000).tables
     assert 0 < t.probes.plain < t.probes.lists and t.probes.recall >= 0.95
-    assert t.sent == 2_997
+    assert t.loaded == 2_997
     flat, (snapshot, engine) = opened(store_folder), served(store_folder, milvus.uri)
     rng = np.random.default_rng(1)
     half = np.arange(1, 3_001, 2)
@@ -111,7 +111,7 @@ def test_a_new_version_is_a_new_table_and_old_ones_go(
     store_folder = store_of(tmp_path / "store", [random_batch(1, 300)])
     first = loaded(store_folder, milvus.uri).tables[0]
     (again,) = loaded(store_folder, milvus.uri).tables
-    assert (again.state, again.name, again.sent) == ("kept", first.name, 0)
+    assert (again.state, again.name, again.loaded) == ("kept", first.name, 0)
     with Writer(store_folder, "test") as w:
         w.publish(Change(batches=[random_batch(301, 100)], dead=[3]), finished=True)
     snapshot, engine = served(store_folder, milvus.uri)
@@ -200,7 +200,7 @@ def test_a_load_that_broke_off_is_gone_on_with(
     tables = Tables(milvus.uri)
     assert [t.state for t in plan(tables, name, p, ONE)] == ["resumed"]
     (t,) = loaded(store_folder, milvus.uri).tables
-    assert (t.state, t.sent) == ("resumed", 300)
+    assert (t.state, t.loaded) == ("resumed", 300)
     assert tables.count(t.name) == 500 and compare(milvus.uri, store_folder.path, p, ONE) == []
     tables.close()
 

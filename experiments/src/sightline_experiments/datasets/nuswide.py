@@ -61,17 +61,17 @@ class NusWide:
     tags : 1 for each tag; scipy's CSR.
     concepts : a column for each concept.
     names : of the concepts.
-    places : positions of the pictures in the published lists, from 0.
+    positions : positions of the pictures in the published lists, from 0.
     """
 
     pictures: Any
     tags: Any
     concepts: Bools
     names: tuple[str, ...]
-    places: Ints
+    positions: Ints
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.positions)
 
 
 def load_nuswide(

@@ -16,7 +16,7 @@ from sightline._typing import Ints
 from sightline.contracts import Compute, Json, Progress
 from sightline.errors import MissingExtra
 from sightline.feedback.passive_aggressive import PassiveAggressive
-from sightline.similarity.frames import COMPACT
+from sightline.similarity.scaling import COMPACT
 from sightline_experiments.cache import ArrayCache
 from sightline_experiments.datasets.classed import Classed
 from sightline_experiments.feedback.methods import LINEAR, METHODS, REDUCED, SHIPPED
@@ -43,8 +43,8 @@ def run(
         except MissingExtra as e:
             results.notes.append(f"{features} was left out: {e}")
             continue
-        frames = {METHODS[name].frame or plan.frame for name in plan.methods} | {plan.frame}
-        spaces = {kind: Space(rows, c.labels, kind, plan.background) for kind in frames}
+        scalings = {METHODS[name].scaling or plan.scaling for name in plan.methods} | {plan.scaling}
+        spaces = {kind: Space(rows, c.labels, kind, plan.background) for kind in scalings}
         experiment = _Experiment(spaces, queries, features, plan, progress, results.notes)
         results.features.append(experiment.run())
     return results
@@ -58,7 +58,7 @@ def _settings(c: Classed, plan: Plan) -> dict[str, Json]:
         "judged in each round": plan.shown,
         "T": f"min(class size - 1, {plan.most}); in the paper min(class size, {plan.most})",
         "query": "counts as judged relevant, is never shown",
-        "frame": f"{plan.frame}; {REDUCED} has one of its own, that of {COMPACT}",
+        "frame": f"{plan.scaling}; {REDUCED} has one of its own, that of {COMPACT}",
         SHIPPED: "the learner of sessions, which places judged pictures first and last, as do they",
         "first ranking": "inner product with the query's row",
         "background": f"{plan.background} pictures drawn once, seen by the blended learner alone",
@@ -80,7 +80,7 @@ class _Experiment:
         progress: Progress,
         notes: list[str],
     ) -> None:
-        self.spaces, self.space = spaces, spaces[plan.frame]
+        self.spaces, self.space = spaces, spaces[plan.scaling]
         self.queries, self.plan = queries, plan
         self.progress, self.notes = progress, notes
         self.result = FeatureResult(features)
@@ -90,7 +90,7 @@ class _Experiment:
         for name in self.plan.methods:
             method = METHODS[name]
             try:
-                space = self.spaces[method.frame or self.plan.frame]
+                space = self.spaces[method.scaling or self.plan.scaling]
                 track = self._track(
                     name, method.learner, space, method.from_query, place=method.placed
                 )

@@ -12,7 +12,7 @@ from sightline.feedback.passive_aggressive import PassiveAggressive
 from sightline.feedback.relevance_score import RelevanceScore
 from sightline.feedback.rocchio import Rocchio
 from sightline.feedback.svm import SVM
-from sightline.similarity.frames import COMPACT
+from sightline.similarity.scaling import COMPACT
 
 LINEAR, KERNEL, MACHINE, NEAREST = "PA", "kernel PA", "SVM", "RS"
 FROM_QUERY, SHIPPED, REDUCED = "PA from the query", "PA blended", "PA blended, compact"
@@ -27,13 +27,13 @@ class Method:
     ----------
     learner : returns a new learner.
     from_query : whether it starts with the query's row.
-    frame : scaling of rows (`similarity.frames`), if not that of the others.
+    scaling : scaling of rows (`similarity.scaling`), if not that of the others.
     placed : put judged pictures first and last, if the learner has places for them.
     """
 
     learner: Callable[..., Any]
     from_query: bool = True
-    frame: str = ""
+    scaling: str = ""
     placed: bool = True
 
 
@@ -42,7 +42,7 @@ METHODS: Mapping[str, Method] = {
     FROM_QUERY: Method(PassiveAggressive),
     SHIPPED: Method(Blend),
     UNPLACED: Method(Blend, placed=False),
-    REDUCED: Method(Blend, frame=COMPACT),
+    REDUCED: Method(Blend, scaling=COMPACT),
     KERNEL: Method(KernelPassiveAggressive),
     MACHINE: Method(SVM),
     NEAREST: Method(RelevanceScore),

@@ -23,7 +23,7 @@ class Plan(RunPlan):
     ----------
     queries, rounds, shown : how many queries, rounds of feedback, and pictures judged in each.
     most : the largest T of AP@T.
-    frame : scaling of rows (`similarity.frames`), but for methods that have their own.
+    scaling : scaling of rows (`similarity.scaling`), but for methods that have their own.
     methods : of `METHODS`.
     sweep : further values of C for linear PA.
     flipped : share of wrong judgements of the noisy user.
@@ -34,7 +34,7 @@ class Plan(RunPlan):
     rounds: int
     shown: int
     most: int
-    frame: str
+    scaling: str
     methods: tuple[str, ...]
     sweep: tuple[float, ...]
     flipped: float
@@ -49,7 +49,7 @@ def full_plan() -> Plan:
         shown=20,
         most=180,
         features=FEATURES,
-        frame="unit",
+        scaling="unit",
         methods=tuple(METHODS),
         sweep=(0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
         flipped=0.1,

@@ -9,7 +9,7 @@ import numpy as np
 
 from sightline._typing import Floats, Ints
 from sightline.errors import DataError
-from sightline.similarity.frames import Frame
+from sightline.similarity.scaling import FeatureScaling
 
 SEED = 0
 _BLOCK = 1024
@@ -32,9 +32,11 @@ class Space:
     ([[1.0, 0.0], [0.0, 1.0]], [2, 2])
     """
 
-    def __init__(self, rows: Any, labels: Any, frame: str, n_background: int) -> None:
+    def __init__(self, rows: Any, labels: Any, scaling: str, n_background: int) -> None:
         self.labels: Ints = np.asarray(labels, dtype=np.int64)
-        self.rows: Floats = np.ascontiguousarray(Frame.of(frame, rows)(rows), dtype=np.float32)
+        self.rows: Floats = np.ascontiguousarray(
+            FeatureScaling.of(scaling, rows)(rows), dtype=np.float32
+        )
         self.sizes: Ints = np.bincount(self.labels)[self.labels]
         random = np.random.default_rng([SEED, 2])
         n = min(n_background, len(self.rows))

@@ -35,7 +35,7 @@ class Part:
     pictures, texts : rows of visual words and of tags, scipy's CSR.
     concepts : 1 for each concept of a picture.
     query_rows : positions of the queries, ascending.
-    places : positions of the pictures in the published lists.
+    positions : positions of the pictures in the published lists.
     block : number of queries whose scores are in memory at once.
     """
 
@@ -43,7 +43,7 @@ class Part:
     texts: Any
     concepts: Floats
     query_rows: Ints
-    places: Ints
+    positions: Ints
     block: int
 
     def sides(self, direction: str) -> tuple[Any, Any]:
@@ -85,7 +85,7 @@ class NusTask:
     def lists(self) -> tuple[Ints, Bools]:
         """Return candidates and relevance of a list for each training query."""
         query_rows, seed = self.train.query_rows, DIRECTIONS.index(self.direction)
-        n_documents = len(self.train.places)
+        n_documents = len(self.train.positions)
         candidates = draw_candidates(len(query_rows), n_documents, self.n_candidates, seed)
         return candidates, np.take_along_axis(self.train.relevant(query_rows), candidates, axis=1)
 
@@ -128,7 +128,7 @@ def make_parts(c: NusWide, plan: NusPlan) -> tuple[Part, Part, Part]:
             weighted(c.tags[rows], idf[1]),
             c.concepts[rows].astype(np.float32),
             np.sort(rng.choice(len(rows), n, replace=False)),
-            c.places[rows],
+            c.positions[rows],
             plan.block,
         )
         for rows, n in zip((train, splits[0].validation, tests[0]), queries, strict=True)

@@ -26,10 +26,10 @@ from sightline_experiments.online.pool import DEEP, NINE, Describer
 from sightline_experiments.online.protocol import (
     Fold,
     Task,
-    choose_frames,
+    choose_scalings,
     choose_task,
-    framed_rows,
     make_folds,
+    scaled_rows,
     some_queries,
 )
 from sightline_experiments.online.results import Extras, FoldResult, OnlineResults
@@ -116,13 +116,13 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
                 features = [f for f in features if _DEEPER not in f]
                 self.run_results.notes.append(f"{self.title}: {DEEP} was left out: {e}")
         for fold, rows_of_fold in zip(self.folds, rows, strict=True):
-            framed = self._framed(rows_of_fold, fold)
+            scaled = self._scaled(rows_of_fold, fold)
             for name in features:
-                views = tuple(framed[n] for n in (NINE if name == _ONCE else framed))
+                views = tuple(scaled[n] for n in (NINE if name == _ONCE else scaled))
                 plain = Task(
                     fold, self.labels, views, self.plan.triplets, n_sample=self.plan.sample
                 )
-                task = choose_task(plain, some_queries(fold, self.plan.frame_queries))
+                task = choose_task(plain, some_queries(fold, self.plan.scaling_queries))
                 self._note_context(task, name)
                 combiners = self.run(task, fold.number, (self.title, name), self.plan.searches)
                 if fold.number == 0 and name == _ONCE:
@@ -142,17 +142,17 @@ class _Experiment(Experiment[Task, Combiner, FoldResult]):
         outcome = self.test_set.measure(result.method, result.features, fitted, split)
         result.outcomes.append(outcome)
 
-    def _framed(self, rows: Mapping[str, Floats], fold: Fold) -> dict[str, Floats]:
+    def _scaled(self, rows: Mapping[str, Floats], fold: Fold) -> dict[str, Floats]:
         plan = self.plan
-        frames = choose_frames(
-            rows, self.labels, fold, self.progress, plan.frame_queries, plan.frames
+        scalings = choose_scalings(
+            rows, self.labels, fold, self.progress, plan.scaling_queries, plan.scalings
         )
-        self.run_results.frames.setdefault(self.title, []).append(frames)
-        return {name: framed_rows(matrix, frames[name], fold) for name, matrix in rows.items()}
+        self.run_results.scalings.setdefault(self.title, []).append(scalings)
+        return {name: scaled_rows(matrix, scalings[name], fold) for name, matrix in rows.items()}
 
     def _note_context(self, task: Task, features: str) -> None:
         reference = "what is usual for a picture" if task.in_context else "all training pairs"
-        self.run_results.frames[self.title][-1][f"phi of {features}"] = f"against {reference}"
+        self.run_results.scalings[self.title][-1][f"phi of {features}"] = f"against {reference}"
 
     def _beside(self, task: Task, combiners: Mapping[str, Combiner], all_of_it: bool) -> None:
         """Measure what is beside the table; only time against triplets unless `all_of_it`."""

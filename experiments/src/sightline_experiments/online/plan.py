@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sightline.contracts import Json
 from sightline.similarity.context import SAMPLE
-from sightline.similarity.frames import FRAMES
+from sightline.similarity.scaling import SCALINGS
 from sightline_experiments.experiment import RunPlan
 from sightline_experiments.online.methods import METHODS
 from sightline_experiments.online.protocol import LAWS
@@ -23,7 +23,7 @@ class Plan(RunPlan):
     Attributes
     ----------
     triplets, validation, test : how many; queries are those of one fold.
-    frames, frame_queries : scalings that are tried, and number of validation queries for that.
+    scalings, scaling_queries : scalings that are tried, and number of validation queries for that.
     sample : training pictures that estimate the usual similarities of a picture.
     searches : the hyperparameter search of each method.
     times : numbers of triplets at which training is timed.
@@ -35,8 +35,8 @@ class Plan(RunPlan):
     triplets: int
     validation: int
     test: int
-    frames: tuple[str, ...]
-    frame_queries: int
+    scalings: tuple[str, ...]
+    scaling_queries: int
     sample: int
     searches: Mapping[str, Search]
     times: tuple[int, ...]
@@ -90,8 +90,8 @@ def full_plan() -> Plan:
         triplets=200_000,
         validation=300,
         test=150,
-        frames=FRAMES,
-        frame_queries=100,
+        scalings=SCALINGS,
+        scaling_queries=100,
         sample=SAMPLE,
         searches={name: searches[name] for name in METHODS},
         features=FEATURES,
@@ -118,8 +118,8 @@ def quick_plan() -> Plan:
         splits=1,
         triplets=30_000,
         validation=60,
-        frames=("plain", "ranks", "reduced"),
-        frame_queries=20,
+        scalings=("plain", "ranks", "reduced"),
+        scaling_queries=20,
         sample=50,
         searches=searches,
         features=FEATURES[:1],

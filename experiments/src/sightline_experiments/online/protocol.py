@@ -5,7 +5,7 @@ validation and three parts for training. Of the test and the validation part som
 queries, drawn at random; each ranks all other pictures of the dataset (the paper does not say
 which). A picture that is the only one of its class has no relevant picture and is never a query.
 
-The paper does not say how its descriptors are scaled (`similarity.frames`), nor whether phi is
+The paper does not say how its descriptors are scaled (`similarity.scaling`), nor whether phi is
 relative to the usual similarities of a picture (`similarity.context`). Here every fold chooses a
 scaling of each descriptor, and then whether to use the context, by the mAP of some of its
 validation queries with equal weights of all similarities. All methods see the same.
@@ -32,8 +32,8 @@ from sightline.combiners.examples import JudgedLists, Source
 from sightline.contracts import Progress
 from sightline.errors import DataError
 from sightline.similarity.context import SAMPLE, Context, PairsInContext
-from sightline.similarity.frames import FRAMES, Frame
 from sightline.similarity.pairs import Phi
+from sightline.similarity.scaling import SCALINGS, FeatureScaling
 from sightline.solvers.picture_triplets import Law, PictureTriplets, of_classes
 
 N_PARTS = 5
@@ -124,29 +124,29 @@ N_QUERIES = 100
 _PAIRS = 5000
 
 
-def choose_frames(
+def choose_scalings(
     rows: Mapping[str, Floats],
     labels: Ints,
     fold: Fold,
     progress: Progress,
     n_queries: int = N_QUERIES,
-    frames: Sequence[str] | None = None,
+    scalings: Sequence[str] | None = None,
 ) -> dict[str, str]:
     """Return the best scaling of each descriptor, by validation queries; of equals the first.
 
-    `frames` are those to try, all by default.
+    `scalings` are those to try, all by default.
     """
-    tried = FRAMES if frames is None else tuple(frames)
+    tried = SCALINGS if scalings is None else tuple(scalings)
     queries = some_queries(fold, n_queries)
     chosen = {}
-    progress.start(f"fold {fold.number}: choose frames", len(rows) * len(tried))
+    progress.start(f"fold {fold.number}: choose scalings", len(rows) * len(tried))
     for name, feature_rows in rows.items():
         mean_avgp_of = {}
-        for frame in tried:
-            framed = framed_rows(feature_rows, frame, fold)
-            phi = Phi.of((framed[fold.train],), pairs=_PAIRS)
-            lists = ranked_lists(phi, (framed,), labels, queries)
-            mean_avgp_of[frame] = lists.mean_avgp(lists.rows.sum(axis=1))
+        for scaling in tried:
+            scaled = scaled_rows(feature_rows, scaling, fold)
+            phi = Phi.of((scaled[fold.train],), pairs=_PAIRS)
+            lists = ranked_lists(phi, (scaled,), labels, queries)
+            mean_avgp_of[scaling] = lists.mean_avgp(lists.rows.sum(axis=1))
             progress.advance()
         chosen[name] = max(mean_avgp_of, key=lambda f: mean_avgp_of[f])
     progress.finish()
@@ -160,9 +160,9 @@ def some_queries(fold: Fold, n: int) -> Ints:
     return chosen
 
 
-def framed_rows(rows: Floats, frame: str, fold: Fold) -> Floats:
+def scaled_rows(rows: Floats, scaling: str, fold: Fold) -> Floats:
     """Return all rows in a scaling fitted to training pictures."""
-    return np.asarray(Frame.of(frame, rows[fold.train])(rows))
+    return np.asarray(FeatureScaling.of(scaling, rows[fold.train])(rows))
 
 
 LAWS: tuple[Law, ...] = ("pairs", "queries")

@@ -38,11 +38,11 @@ def lines(results: OnlineResults) -> Iterator[str]:
         yield from _table_2(dataset, features, results.of(dataset, features))
     for title in results.unavailable:
         yield from unavailable(title)
-    for dataset, folds in results.frames.items():
+    for dataset, folds in results.scalings.items():
         yield ""
-        yield f"Frames of descriptors on {dataset}, chosen by validation queries"
-        for number, frames in enumerate(folds):
-            yield f"fold {number}: " + ", ".join(f"{n} {f}" for n, f in frames.items())
+        yield f"Feature scalings on {dataset}, chosen by validation queries"
+        for number, scalings in enumerate(folds):
+            yield f"fold {number}: " + ", ".join(f"{n} {f}" for n, f in scalings.items())
     for extras in results.extras:
         yield from _times(extras)
         yield from _large(extras)

@@ -74,13 +74,13 @@ class OnlineResults(Results[FoldResult]):
 
     Attributes
     ----------
-    frames : dict
+    scalings : dict
         The scaling of each descriptor, by data set and fold.
     extras : list
         What was measured beside the table, by data set.
     """
 
-    frames: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    scalings: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     extras: list[Extras] = field(default_factory=list)
 
     def new(self, method: str, group: tuple[str, ...]) -> FoldResult:
@@ -115,7 +115,7 @@ def best_batch(ran: dict[str, FoldResult]) -> FoldResult | None:
 def figures_of(results: OnlineResults) -> Figures:
     """Return the figures of a run."""
     more: dict[str, Json] = {
-        "frames": {d: [dict[str, Json](f) for f in folds] for d, folds in results.frames.items()},
+        "frames": {d: [dict[str, Json](f) for f in folds] for d, folds in results.scalings.items()},
         "chosen": results.chosen(),
     }
     figures = results.figures("online", more)

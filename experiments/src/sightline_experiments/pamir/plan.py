@@ -80,7 +80,7 @@ def _strict() -> dict[str, Search]:
     likely = Stage(
         tuple({"view": f"g{b}", "kernel": "likelihood", "factor": 0.5} for b in BLOCKS[:4])
         + tuple({"view": "g64", "kernel": "likelihood", "factor": f} for f in (0.25, 0.35, 1.0)),
-        once=True,
+        first_split=True,
     )
     return {
         "PAMIR": Search(
@@ -119,7 +119,7 @@ def _classic() -> dict[str, Search]:
         "factor": [1.0, 0.5, 0.5],
         "weights": [4.0, 1.0, 1.0],
     }
-    kernel = Stage(({"view": "fisher", "kernel": "rbf"}, mixed), once=True)
+    kernel = Stage(({"view": "fisher", "kernel": "rbf"}, mixed), first_split=True)
     return {
         "PAMIR": Search({"view": "fisher", **_PAMIR}, (with_classic, _CENTRED, kernel, _C)),
         "SVM": Search({"view": "fisher", "C": 1.0}, (with_classic, _CENTRED, kernel, _EACH)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +16,6 @@ from sightline.cli.dialogue.answers import HELP, TypedAnswer, read_answer
 from sightline.cli.dialogue.terminal import Way, drawn
 from sightline.cli.filters import (
     full_path,
-    hit_json,
-    not_learned_json,
     say_missing,
     say_not_learned,
 )
@@ -216,7 +213,7 @@ class Dialogue:
         if judged:
             fit = sum(judged.values())
             click.echo(
-                f"session {self.session.id}: {fit} fit, {len(judged) - fit} do not. To go on: "
+                f"session {self.session.id}: {fit} fit, {len(judged) - fit} do not. To resume: "
                 f"sightline judge --resume {self.session.id}",
                 err=True,
             )
@@ -238,7 +235,7 @@ class Dialogue:
         say_not_learned(ranking)
         say_missing(ranking)
         if self.as_json:
-            click.echo(json.dumps(_as_json(self.c, self.session, ranking, judged)))
+            click.echo(json.dumps(ranking.to_dict(self.c.root)))
             sys.stdout.flush()
             return
         for i, h in enumerate(ranking.hits, 1):
@@ -261,38 +258,3 @@ def _say(c: Collection, what: str, pictures: list[int]) -> None:
     names = [shown(facts[p].path) if p in facts else f"picture {p}" for p in pictures]
     more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
     click.echo(f"{what} {', '.join(names[:_NAMED])}{more}", err=True)
-
-
-def _as_json(
-    c: Collection, session: Session, ranking: SessionRanking, judged: dict[int, bool]
-) -> dict[str, object]:
-    fit = sum(judged.values())
-    examples = [p if isinstance(p, int) else os.fsdecode(p) for p in session.start.like]
-    return {
-        "session": session.id,
-        "query": session.start.query,
-        "examples": examples,
-        "positive": fit,
-        "negative": len(judged) - fit,
-        # The same by their names of earlier releases.
-        "like": examples,
-        "version": ranking.version,
-        "round": ranking.round,
-        "relevant": fit,
-        "other": len(judged) - fit,
-        "blend": {"share": ranking.share, "before": ranking.before, "after": ranking.after},
-        "said": list(ranking.remarks),
-        "served": ranking.served,
-        "not_learned": not_learned_json(ranking),
-        "predicted": ranking.predicted,
-        "hits": [
-            {
-                "hit": i,
-                **hit_json(c, h),
-                "judged": judged.get(h.picture),
-                "suspected_mislabel": h.picture in ranking.suspected_mislabels,
-                "slip": h.picture in ranking.suspected_mislabels,
-            }
-            for i, h in enumerate(ranking.hits, 1)
-        ],
-    }

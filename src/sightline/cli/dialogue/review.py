@@ -41,7 +41,7 @@ def run_review(
             outcome = "; the store is busy: accepted words are added after the next review"
         if n:
             click.echo(
-                f"session {review.id}: {n} answered{outcome}. To take all of it back: "
+                f"session {review.id}: {n} answered{outcome}. To revert it: "
                 f"sightline sessions revert {review.id}",
                 err=True,
             )

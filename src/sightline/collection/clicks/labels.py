@@ -7,8 +7,8 @@ counts as if it had been judged to fit. That a picture was not clicked removes n
 owner's words are worth more.
 
 Nobody checked these clicks, so what one import can change is bounded: a (query, picture) counts up
-to 20 exposures of an import; an import gives pictures at most a tenth as many words as they carry
-(20 in a small collection), and no word to more pictures than carry it (20 for a rare one). The
+to 20 exposures of an import; an import gives pictures at most a tenth as many words as they have
+(20 in a small collection), and no word to more pictures than have it (20 for a rare one). The
 best fits count first.
 """
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sightline.collection.clicks.deduplication import SOURCE, distinct_impressions
-from sightline.collection.models.dataset import carried
+from sightline.collection.models.dataset import tag_pairs
 from sightline.records import ClickedList, Judgement
 from sightline.solvers.clicks import FLOOR, impression_table, relevance
 from sightline.store.events import EventLog
@@ -36,7 +36,7 @@ _DOUBT = 1.0
 _LEAST_GRADE = 0.1
 _SHARE_OF_BEST = 0.5
 MOST_EXPOSURE = 20.0
-_SHARE_OF_CARRIED = 0.1
+_SHARE_OF_TAGS = 0.1
 _FEW = 20
 
 Words = frozenset[int]
@@ -107,7 +107,7 @@ def from_clicks(lists: Sequence[ClickedList], snapshot: Snapshot) -> FromClicks:
     """Return judgements from impressions with clicks, of pictures that still exist."""
     if not lists:
         return FromClicks()
-    pictures, terms = carried(snapshot)
+    pictures, terms = tag_pairs(snapshot)
     live = frozenset(snapshot.ids().tolist())
     sums, queries = _summed(lists, live)
     fits = sorted(_fits(sums, queries), key=lambda f: (-f.grade, f.query, f.picture))
@@ -129,7 +129,7 @@ def _summed(
     for x in lists:
         by_session[x.session].append(x)
         if x.query not in words:
-            words[x.query] = frozenset(term_id(t.text) for t in parse(x.query).wanted)
+            words[x.query] = frozenset(term_id(t.text) for t in parse(x.query).terms)
         queries.setdefault(words[x.query], (x.query, x.seq))
     numbers = {w: i for i, w in enumerate(queries)}
     sets = list(numbers)
@@ -172,21 +172,21 @@ class _Cap:
     """Limits how many words an import may add to pictures."""
 
     pairs: Iterable[tuple[int, int]]
-    carried: set[tuple[int, int]] = field(default_factory=set)
-    carriers: Counter[int] = field(default_factory=Counter)
+    tagged: set[tuple[int, int]] = field(default_factory=set)
+    n_tagged: Counter[int] = field(default_factory=Counter)
     added: Counter[str] = field(default_factory=Counter)
     added_to: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.carried = set(self.pairs)
-        self.carriers = Counter(w for _, w in self.carried)
+        self.tagged = set(self.pairs)
+        self.n_tagged = Counter(w for _, w in self.tagged)
 
     def admits(self, fit: _Fit) -> bool:
         """Return whether a picture may get the words, and count it if so."""
-        new = [w for w in fit.words if (fit.picture, w) not in self.carried]
-        most = max(_FEW, int(_SHARE_OF_CARRIED * len(self.carried)))
+        new = [w for w in fit.words if (fit.picture, w) not in self.tagged]
+        most = max(_FEW, int(_SHARE_OF_TAGS * len(self.tagged)))
         full = self.added[fit.session] + len(new) > most or any(
-            self.added_to[fit.session, w] >= max(_FEW, self.carriers[w]) for w in new
+            self.added_to[fit.session, w] >= max(_FEW, self.n_tagged[w]) for w in new
         )
         if full:
             return False

@@ -225,11 +225,11 @@ def words_of(query: str) -> str:
     ('red "golden gate" sea', 't shirt', '')
     """
     try:
-        wanted = [t.text for t in parse(query).wanted]
+        words = [t.text for t in parse(query).terms]
     except QueryError:
         # It is in the syntax of another program, where signs may have no meaning.
-        wanted = list(dict.fromkeys(tokens(query[:1000])))[:32]
-    return str(Query(tuple(map(Term, dict.fromkeys(wanted)))))
+        words = list(dict.fromkeys(tokens(query[:1000])))[:32]
+    return str(Query(tuple(map(Term, dict.fromkeys(words)))))
 
 
 def _nothing_left(log: ClickLog, names: PictureNames, skipped: Counter[str]) -> str:

@@ -57,7 +57,7 @@ class Engines:
             stack.callback(tables.close)
             if dry_run:
                 loads = plan(tables, identity(self._store_folder.path) or "unnamed", p)
-                return Load(uri, p.version, tuple(loads), at_home=unsupported_features(p))
+                return Load(uri, p.version, tuple(loads), local=unsupported_features(p))
             return load(
                 tables, create_identity(self._store_folder.path), p, self._kept_digests(),
                 progress or NoProgress(), listed_rows=self._collection.settings.ivf_rows,

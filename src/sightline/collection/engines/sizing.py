@@ -123,7 +123,7 @@ def scale(
     """
     usable = SHARE_OF_MEMORY * memory
     scanned = max((t.bytes_each for t in tables if t.dense and t.listed), default=0.0) * pictures
-    at_home = sum(t.bytes_each for t in tables) * pictures
+    on_disk = sum(t.bytes_each for t in tables) * pictures
     dense = [(t.bytes_each * t.copies * pictures * _BESIDE, t.listed) for t in tables if t.dense]
     held, listed = sum(b for b, _ in dense), sum(b for b, is_listed in dense if is_listed)
     scan_ms = 1e3 * scanned / bytes_a_second
@@ -136,7 +136,7 @@ def scale(
         engine = "faiss"
     lines = [
         *(_line(t, pictures) for t in tables),
-        f"on the local disk: {sized(at_home)}, beside thumbnails and the log",
+        f"on the local disk: {sized(on_disk)}, beside thumbnails and the log",
         f"memory: {sized(memory)} on this machine, {SHARE_OF_MEMORY:.0%} of it for rows: "
         f"{sized(usable)}",
         f"flat: a query reads the {sized(scanned)} of the longest table; at "

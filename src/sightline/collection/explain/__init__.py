@@ -30,11 +30,29 @@ from sightline.collection.explain.results import (
 from sightline.collection.explain.words import ExplainedQuery, word_shares
 from sightline.collection.extraction import Extractor
 from sightline.contracts import Compute, Progress
+from sightline.errors import UsageError
 from sightline.records import Hit
 from sightline.settings import Settings
 from sightline.store.folder import StoreFolder
 
-__all__ = ["ExplainOptions", "OcclusionMap", "Explanation", "WordShare", "explain"]
+__all__ = [
+    "ExplainOptions",
+    "Explanation",
+    "OcclusionMap",
+    "WordShare",
+    "check_explained",
+    "explain",
+]
+
+
+def check_explained(query: str) -> None:
+    """Raise for a query of pictures; only words are explained."""
+    from sightline.collection.search.words import pictures_of
+
+    if pictures_of(query):
+        raise UsageError(
+            "Words are explained here; of pictures, `similar` gives the shares of each hit."
+        )
 
 
 def explain(

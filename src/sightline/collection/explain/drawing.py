@@ -164,7 +164,7 @@ def _maps(
 ) -> list[tuple[NDArray[np.float32], tuple[str, str]]]:
     """Return the maps of a row, each with the two lines of text below it."""
     maps = [parts.of_query, *parts.of_words]
-    tagged = [False, *(share.carried for share in w.learned)]
+    tagged = [False, *(share.tagged for share in w.learned)]
     captions = []
     for i, (values, is_tagged) in enumerate(zip(maps, tagged, strict=True)):
         first = f"predicted: {parts.likely[i]:.0%} likely" + ("; tagged" if is_tagged else "")

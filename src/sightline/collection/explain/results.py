@@ -120,7 +120,7 @@ class WordShare:
     ----------
     word : str
         The normalised word.
-    carried : bool
+    tagged : bool
         Whether the picture has it as a tag.
     weight, number : float
         Its weight in the query and its score; a tag of a predicted hit has the score of a picture
@@ -137,7 +137,7 @@ class WordShare:
     """
 
     word: str
-    carried: bool
+    tagged: bool
     weight: float
     number: float
     contribution: float
@@ -148,18 +148,19 @@ class WordShare:
         """Return the contribution as text, for a predicted hit or one with tags of the query."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
         likely = "" if self.seen is None else f"{self.seen:.0%} likely"
-        mark = "tagged" if self.carried else "not tagged"
+        mark = "tagged" if self.tagged else "not tagged"
         if predicted and not self.learned:
             return f"0  not learned, so it does not count ({mark})"
-        if predicted and not self.carried:
+        if predicted and not self.tagged:
             return f"{sum_of}  {likely}"
         return f"{sum_of}  {mark}" + (f" ({likely} by the picture alone)" if likely else "")
 
     def to_dict(self) -> dict[str, Json]:
         """Return the share as JSON."""
         return {
-            "word": self.word, "carried": self.carried, "weight": _short(self.weight),
-            "number": _short(self.number), "contribution": _short(self.contribution),
+            "word": self.word, "tagged": self.tagged, "carried": self.tagged,
+            "weight": _short(self.weight), "number": _short(self.number),
+            "contribution": _short(self.contribution),
             "seen": None if self.seen is None else _short(self.seen), "learned": self.learned,
         }  # fmt: skip
 
@@ -241,7 +242,7 @@ class Explanation:
     hit : Hit
         The hit itself.
     words : tuple of WordShare
-        The contributions of the query's words that any picture carries.
+        The contributions of the query's words that any picture has.
     parts : OcclusionMap or None
         The occlusion map; None if `problem` says why, and for hits beyond the limit.
     picture : ndarray of uint8 or None

@@ -37,7 +37,7 @@ class QueryScorer:
     at : ndarray of int64
         The columns of these words in the model.
     weights, known : ndarray of float32
-        The weight of each word, and the score of a picture known to carry it.
+        The weight of each word, and the score of a picture known to have it.
     """
 
     word_model: WordModel
@@ -68,7 +68,7 @@ class QueryScorer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedQuery:
-    """The words of a query that any picture carries, and the model of those it has learned.
+    """The words of a query that any picture has, and the model of those it has learned.
 
     `learned` marks the words that the model has, in the same order; `problem` says why no model
     explains the hits, and `predicted` is as of `ResolvedQuery`.
@@ -87,8 +87,8 @@ class ExplainedQuery:
         """Parse a query as the search does, with the model or without."""
         query = parse(text)
         resolved = ResolvedQuery.of(reader, query, predicted)
-        carried = set(resolved.terms.tolist())
-        words = tuple(t.text for t in query.wanted if term_id(t.text) in carried)
+        in_use = set(resolved.terms.tolist())
+        words = tuple(t.text for t in query.terms if term_id(t.text) in in_use)
         learned = np.isin(resolved.terms, resolved.learned)
         model = None
         if resolved.model is not None:
@@ -110,7 +110,7 @@ def _problem(query: ResolvedQuery, words: Sequence[str], predicted: bool) -> str
     if not predicted:
         return "the model was left out of the search"
     if not len(query.terms):
-        return "no picture carries any of the words"
+        return "no picture has any of the words"
     if query.predicted is None:
         return "there is no word model yet, so only tags count. Run: sightline train"
     return f"the model has not learned {', '.join(map(repr, words))}"
@@ -137,7 +137,7 @@ def _shares(
     idf: NDArray[np.float64],
 ) -> tuple[WordShare, ...]:
     picture_words = _words_of(snapshot, hit.picture)
-    carried = np.isin(explained_query.terms, picture_words)
+    tagged = np.isin(explained_query.terms, picture_words)
     model = explained_query.model
     likely = np.full(len(explained_query.words), np.nan)
     if model is not None and scores is not None:
@@ -145,11 +145,11 @@ def _shares(
     probabilities = [None if np.isnan(p) else float(p) for p in likely]
     if hit.learned and model is not None and scores is not None:
         weights: NDArray[np.floating] = explained_query.of_words(model.weights, 0.0)
-        published = np.where(carried[explained_query.learned], model.known, scores)
+        published = np.where(tagged[explained_query.learned], model.known, scores)
         counted: NDArray[np.floating] = explained_query.of_words(published, 0.0)
     else:
         length = float(np.sqrt(np.sum(snapshot.idf(picture_words) ** 2))) or 1.0
-        weights, counted = query, np.where(carried, idf / length, 0.0)
+        weights, counted = query, np.where(tagged, idf / length, 0.0)
         total = float(weights @ counted)
         if not hit.tagged and total > 0:
             # Partial matches are scaled to stay below predicted ones.
@@ -161,13 +161,13 @@ def _shares(
     return tuple(
         WordShare(word, bool(c), float(w), float(n), float(w * n), s, is_learned)
         for word, c, w, n, s, is_learned in zip(
-            explained_query.words, carried, weights, counted, probabilities, learned, strict=True
+            explained_query.words, tagged, weights, counted, probabilities, learned, strict=True
         )
     )
 
 
 def _words_of(snapshot: Snapshot, picture: int) -> Ints:
-    """Return the terms that a picture carries."""
+    """Return the terms that a picture has."""
     for s in snapshot.segments:
         rows = s.rows_of(np.array([picture], np.int64))
         if len(rows):

@@ -1,4 +1,4 @@
-"""One run of `export`: gather, plan, ask, write, report."""
+"""One run of `export`: check the target, gather, plan, ask, write, report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from sightline.collection.discovery import inside
 from sightline.collection.export.select import ExportSelection, gather
 from sightline.collection.export.sidecars import Beside, Mirror, Sidecar
 from sightline.contracts import Json, Progress
-from sightline.errors import DataError
-from sightline.exchange.exported import ExportedPicture
-from sightline.records import ProposedWord
+from sightline.errors import DataError, ParameterError, UsageError
+from sightline.exchange.exported import KINDS, ExportedPicture
+from sightline.records import ProposedWord, shown
 from sightline.registry import EXPORT_FORMATS
 from sightline.settings import Settings
 from sightline.store.catalogue import Where
@@ -24,6 +26,9 @@ from sightline.store.durable import disk_errors, write_file
 from sightline.store.events import EventLog
 from sightline.store.folder import StoreFolder
 from sightline.store.locks import Lock
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
 
 # Files that are flushed at once share the work of the disk: 4 are ten times as fast as one by one.
 AT_ONCE = 4
@@ -180,7 +185,7 @@ class ExportRun:
 
     def _report(self) -> ExportReport:
         c = self._counts
-        kinds = tuple((k, c[k]) for k in ("accepted", "carried", "proposed") if c[k])
+        kinds = tuple((k, c[k]) for k in KINDS if c[k])
         return ExportReport(
             self.order.form, self.order.place, c["pictures"], sum(n for _, n in kinds), kinds,
             c["captions"], c["regions"], dry_run=self.order.dry_run,
@@ -259,3 +264,62 @@ class ExportRun:
                     progress.advance()
         progress.finish()
         return replace(report, left=tuple(left), written=written)
+
+
+def check_target(
+    collection: Collection,
+    format: str,
+    target: str | os.PathLike[str] | None,
+    into_collection: bool,
+    overwrite: bool,
+) -> Path | None:
+    """Return where to write, None for beside the pictures; raise for what must not be written."""
+    root, store = collection.root, collection.store.folder
+    if format not in EXPORT_FORMATS:
+        raise ParameterError.of("format", "export", f"one of {', '.join(EXPORT_FORMATS)}", format)
+    is_file = EXPORT_FORMATS[format].is_file
+    if into_collection and (is_file or target is not None or overwrite):
+        raise UsageError(
+            "Only xmp goes into the collection, without a target, and is merged. Leave out "
+            + ("--overwrite." if overwrite else "the flag." if is_file else "TARGET.")
+        )
+    if into_collection:
+        return None
+    if target is None:
+        raise UsageError(f"Where to? Name a {'file' if is_file else 'folder'}.")
+    place = Path(os.path.realpath(_named(format, target)))
+    _check_outside(place, root, store)
+    if not is_file and inside(Path(os.fsdecode(root)), os.fsencode(place)):
+        raise UsageError(
+            f"The collection {shown(root)} lies inside {place}, so sidecars could land "
+            "among the pictures. Name a folder of its own."
+        )
+    if not is_file and place.exists() and not place.is_dir():
+        raise UsageError(f"{place} is no folder. Name a folder for the sidecars.")
+    if is_file and place.exists() and not overwrite:
+        raise UsageError(f"{place} is there already. Name another file, or add --overwrite.")
+    return place
+
+
+def _check_outside(place: Path, root: bytes, store: Path) -> None:
+    if inside(place, root):
+        raise UsageError(
+            f"{place} lies inside the collection, where nothing is ever written. Name another "
+            "place; sidecars beside the pictures: sightline export xmp --into-collection"
+        )
+    if inside(place, os.fsencode(os.path.realpath(store))):
+        raise UsageError(f"{place} lies inside the store. Name another place.")
+
+
+def _named(format: str, target: str | os.PathLike[str]) -> Path:
+    """Return the file that is meant; a folder gets one with the usual name."""
+    place = Path(target).expanduser().absolute()
+    entry = EXPORT_FORMATS[format]
+    if not entry.is_file:
+        return place
+    if place.is_dir() or os.fspath(target).endswith("/"):
+        return place / entry.file
+    ending = Path(entry.file).suffix
+    if place.suffix.lower() != ending:
+        raise UsageError(f"A file of {format} ends in {ending}. Name it so, not {place.name!r}.")
+    return place

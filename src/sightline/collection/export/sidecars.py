@@ -1,7 +1,7 @@
 """XMP sidecars: new ones in a folder tree of their own, or beside the pictures, merged.
 
 Beside the pictures only what is new is written: a word that the picture's file or its sidecar
-carries already is no reason to touch anything. Where a sidecar has to be made, or holds no keyword
+has already is no reason to touch anything. Where a sidecar has to be made, or holds no keyword
 yet, it gets all words, also those that were not asked for, because many programs read a sidecar in
 place of what the file holds. A sidecar that was made here, or that has words which are known from
 elsewhere too, is completed where a keyword list lacks what another has.

@@ -54,35 +54,16 @@ def real_paths(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return [os.path.realpath(os.fspath(p)) for p in paths]
 
 
-def check_rules(
-    labels_in: Sequence[str],
-    text_in: Sequence[str],
-    label_separator: str,
-    key_column: str,
-    named: Sequence[str | os.PathLike[str]],
-) -> ColumnRules:
-    """Return what a call says about the columns of the tables of words that it names."""
-    rules = ColumnRules.checked(labels_in, text_in, key_column, label_separator)
-    if rules != BY_NAME and not named:
-        options = {
-            "--labels-in": labels_in,
-            "--text-in": text_in,
-            "--label-separator": label_separator,
-        }
-        option = next((o for o, value in options.items() if value), "--key-column")
-        raise UsageError(f"{option} says how --words FILE is to be read. Name the file too.")
-    return rules
-
-
 def check_tables(
     paths: Sequence[str | os.PathLike[str]],
     root: bytes,
     store_folder: StoreFolder,
-    rules: ColumnRules = BY_NAME,
+    columns: ColumnRules = BY_NAME,
 ) -> list[str]:
     """Return the absolute paths of tables of words, each of which can be read."""
+    columns.check(tables_named=bool(paths))
     tables = real_paths(paths)
-    by_path = effective_rules(_known_rules(store_folder), tables, rules)
+    by_path = effective_rules(_known_rules(store_folder), tables, columns)
     for path in tables:
         if not os.path.isfile(path):
             raise UsageError(f"There is no file {path}. Name a table of words.")

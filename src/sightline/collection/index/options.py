@@ -67,11 +67,10 @@ def default_features() -> list[str]:
 def index_options(
     s: Settings,
     features: Sequence[str] = (),
-    *,
+    tables: Sequence[str] = (),
     retry: bool = False,
     refit: bool = False,
     allow_empty: bool = False,
-    reread: bool = False,
 ) -> IndexOptions:
     """Return the options of a run; features that are not named are those the settings name."""
     names = plugins.expanded(features or split_names(s.features))
@@ -84,7 +83,7 @@ def index_options(
         retry=retry,
         refit=refit,
         allow_empty=allow_empty,
-        reread=reread,
+        reread=bool(tables),
         seconds=s.seconds,
         shards=s.shards,
         features=tuple(

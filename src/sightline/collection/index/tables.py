@@ -384,10 +384,10 @@ def remembered_rules(catalogue: Catalogue) -> dict[str, ColumnRules]:
 
 
 def effective_rules(
-    known: Mapping[str, ColumnRules], tables: Sequence[str], given: ColumnRules
+    known: Mapping[str, ColumnRules], tables: Sequence[str], rules: ColumnRules
 ) -> dict[str, ColumnRules]:
-    """Return the rules by path: those given now for the `tables` named now, else the known ones."""
-    return {**known, **(dict.fromkeys(tables, given) if given != BY_NAME else {})}
+    """Return the rules by path: the new ones for `tables`, if there are any, else the known ones."""
+    return {**known, **(dict.fromkeys(tables, rules) if rules != BY_NAME else {})}
 
 
 def source_of(text: str) -> str:

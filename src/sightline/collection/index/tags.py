@@ -107,7 +107,7 @@ class Terms:
 
 
 def terms_of(words: Iterable[Tags]) -> Terms:
-    """Return the terms a picture carries by all its sources."""
+    """Return the terms a picture has by all its sources."""
     spelled = {term_id(t): t for w in words for t in caption_terms(w)}
     return Terms(tuple(sorted(spelled)), tuple(sorted(spelled.items())))
 

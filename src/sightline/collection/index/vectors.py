@@ -475,14 +475,14 @@ def _batches(
         has_row = np.array([i in new for i in ids.tolist()], bool)
         if vectors is not None and has_row.any():
             rows = vectors.take([new[i] for i in ids[has_row].tolist()])
-            yield _carried(
+            yield _as_stored(
                 snapshot, ids[has_row], features_kept, [FeatureRows(vectors.fingerprint, rows)]
             )
         if not has_row.all():
-            yield _carried(snapshot, ids[~has_row], features_kept, [])
+            yield _as_stored(snapshot, ids[~has_row], features_kept, [])
 
 
-def _carried(
+def _as_stored(
     snapshot: Snapshot, ids: Ints, features_kept: Sequence[str], more: Sequence[FeatureRows]
 ) -> Batch:
     """Return pictures as they are, with some of their features and some more."""

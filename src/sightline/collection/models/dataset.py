@@ -1,7 +1,7 @@
 """The data set that word models are fitted to: pictures, their words and their features.
 
-Tags and judgements weigh the same. A picture that was judged to fit a query carries the words of
-that query; one that was judged not to fit a single word does not carry it.
+Tags and judgements weigh the same. A picture that was judged to fit a query has the words of
+that query; one that was judged not to fit a single word does not have it.
 
 A picture without tags says nothing about ordinary words, since its owner may not have tagged it
 yet. Words that were saved from a session are different: the session ranked the whole collection, so
@@ -54,14 +54,14 @@ class Dataset:
     terms : ndarray of int64
         Ids of the words there are to learn, ascending.
     labels : array-like
-        Scipy sparse table, pictures by words, 1 where a picture carries a word.
+        Scipy sparse table, pictures by words, 1 where a picture has a word.
     views : dict
         Their rows of each feature, by fingerprint.
     left_out : int
         Pictures with words that lack one of these features.
     unlabelled : ndarray of bool or None
         Pictures by words, true where nobody judged whether the picture fits; None for ordinary
-        words, which a tagged picture lacks unless it carries them.
+        words, which a tagged picture lacks unless it has them.
     saved : Dataset or None
         Pictures to learn saved words from, where there are ordinary words as well.
     """
@@ -121,14 +121,14 @@ def load_dataset(
     most_words: int = MOST_WORDS,
     saved: Collection[int] = (),
 ) -> Dataset:
-    """Gather all pictures that carry a word or were judged, and have features.
+    """Gather all pictures that have a word or were judged, and have features.
 
     `feature_names` are the features to learn from, by default all that nearly every picture has. Of
     more than `most_words` words the most frequent are learned. `saved` are terms that only sessions
     gave to pictures; where no other word can be learned, the data set is that of the saved words.
     """
     judgements = list(judgements)
-    picture, term = carried_and_judged(snapshot, judgements)
+    picture, term = tagged_and_judged(snapshot, judgements)
     is_saved = np.isin(term, np.array(sorted(saved), np.int64))
     if not is_saved.any():
         return _ordinary_dataset(snapshot, picture, term, feature_names, most_words)
@@ -149,7 +149,7 @@ def load_dataset(
 def _ordinary_dataset(
     snapshot: Snapshot, picture: Ints, term: Ints, feature_names: Sequence[str], most_words: int
 ) -> Dataset:
-    """Gather pictures that carry words."""
+    """Gather pictures that have words."""
     features = _features(snapshot, np.unique(picture), feature_names)
     ids, views = _rows(snapshot, features, np.unique(picture))
     present = np.isin(picture, ids)
@@ -204,7 +204,7 @@ def _spread(ids: Ints) -> Ints:
     return ids[np.argsort(mixed ^ (mixed >> np.uint64(29)), kind="stable")]
 
 
-def carried_and_judged(
+def tagged_and_judged(
     snapshot: Snapshot,
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None] = MappingProxyType({}),
@@ -213,14 +213,14 @@ def carried_and_judged(
 
     `counts_as` names terms that count as others, or, by None, as nothing.
     """
-    picture, term = _judged(*cleaned(*carried(snapshot), counts_as), judgements, counts_as)
+    picture, term = _judged(*cleaned(*tag_pairs(snapshot), counts_as), judgements, counts_as)
     present = np.isin(picture, snapshot.ids())
     picture, term = picture[present], term[present]
     _check_enough(snapshot, picture, term)
     return picture, term
 
 
-def carried(snapshot: Snapshot) -> tuple[Ints, Ints]:
+def tag_pairs(snapshot: Snapshot) -> tuple[Ints, Ints]:
     """Return every (picture, word) pair of the version."""
     pictures, words = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for s in snapshot.segments:
@@ -249,7 +249,7 @@ def verdicts(judgements: Iterable[Judgement]) -> dict[tuple[int, str], bool]:
     """
     last: dict[tuple[int, str], tuple[int, bool]] = {}
     for j in judgements:
-        words = [t.text for t in parse(j.query).wanted]
+        words = [t.text for t in parse(j.query).terms]
         # Of several words it is not known which one does not fit.
         for word in words if j.relevance > 0 or len(words) == 1 else ():
             key, now = (j.picture, word), (j.seq, j.relevance > 0)
@@ -294,13 +294,13 @@ def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
         )
     if not len(term):
         raise CollectionError(
-            f"None of the {n} pictures carries a word, so there is nothing to learn. Add words: "
+            f"None of the {n} pictures has a word, so there is nothing to learn. Add words: "
             "tags in the files, .txt files beside them, or a table with index --words. Or judge "
             "pictures, and save those that fit: sightline judge --like PICTURE --save-as WORD"
         )
     if len(np.unique(picture)) < 2:
         raise CollectionError(
-            f"Only 1 of the {n} pictures carries words, so there is nothing to learn. "
+            f"Only 1 of the {n} pictures has words, so there is nothing to learn. "
             "Give words to more pictures, then: sightline index. Or judge more pictures that fit, "
             "and save them as the same word: sightline judge --resume SESSION --save-as WORD"
         )

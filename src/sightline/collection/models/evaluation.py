@@ -106,7 +106,7 @@ class Evaluation:
     """A report on the owner's own pictures.
 
     `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
-    words with their AvgP and the number of held-out pictures that carry them; `harmed` are the
+    words with their AvgP and the number of held-out pictures that have them; `harmed` are the
     queries that lost most, the worst first.
     """
 
@@ -173,7 +173,7 @@ def evaluate(
     if not len(held.queries):
         raise CollectionError(
             f"None of the {len(dataset)} pictures with words is both held out and has words "
-            "that others carry, so nothing can be measured. Give words to more pictures, "
+            "that others have, so nothing can be measured. Give words to more pictures, "
             "or judge more and save them as a word."
         )
     rows = model.combination.rows(model.proof.scores(held.dataset.views))
@@ -238,9 +238,10 @@ def _examples(
     single = np.flatnonzero(one_word(held.queries))
     order = single[np.argsort(-measured.avgp[single], kind="stable")]
     # The AvgP of a word on very few held-out pictures varies too much.
-    many = [i for i in order.tolist() if len(held.queries.fitting(i)) >= _ENOUGH] or order.tolist()
+    n_relevant = held.queries.n_relevant
+    many = order[n_relevant[order] >= _ENOUGH].tolist() or order.tolist()
     words = [
-        (spelled.get(t, f"word {t}"), float(measured.avgp[i]), len(held.queries.fitting(i)))
+        (spelled.get(t, f"word {t}"), float(measured.avgp[i]), int(n_relevant[i]))
         for i in many
         for t in held.dataset.terms[held.queries.terms_of(i)].tolist()
     ]
@@ -258,7 +259,7 @@ def _harmed(
     return tuple(
         Harmed(
             _query_text(held, i, spelled), float(measured.avgp[i]), float(before[i]),
-            len(held.queries.fitting(i)),
+            len(held.queries.relevant_to(i)),
         )
         for i in worst
     )  # fmt: skip
@@ -282,7 +283,7 @@ def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
         for i, scores in enumerate(block, first):
             if i in drawn:
                 relevant = np.zeros(len(scores))
-                relevant[queries.fitting(i)] = 1
+                relevant[queries.relevant_to(i)] = 1
                 by_model.append(eleven_points(scores, relevant))
                 by_chance += [eleven_points(rng.permutation(relevant)) for _ in range(draws)]
     model_mean, chance_mean = mean_eleven_points(by_model), mean_eleven_points(by_chance)
@@ -336,7 +337,7 @@ def trec(store_folder: StoreFolder) -> tuple[list[Judged], list[RankedList]]:
             words = " ".join(
                 spelled.get(t, str(t)) for t in dataset.terms[queries.terms_of(i)].tolist()
             )
-            fit = tuple(names[p] for p in queries.fitting(i).tolist())
+            fit = tuple(names[p] for p in queries.relevant_to(i).tolist())
             judged.append(Judged(words, fit, (1.0,) * len(fit)))
             best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
             paths = tuple(names[p] for p in best)

@@ -1,6 +1,6 @@
 """Measuring a word model on held-out pictures, by queries made of their words.
 
-Each word that a held-out picture carries is a query, and so are sets of words. The candidate, which
+Each word that a held-out picture has is a query, and so are sets of words. The candidate, which
 was fitted without these pictures, ranks them for every query. So does the proof of the model in
 use, which was also fitted without them. The baseline is the untrained order, a random one.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sightline._typing import Bools, Floats
 from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import GateReport
-from sightline.collection.models.queries import carriers, combined, evaluation_queries, idf_in
+from sightline.collection.models.queries import combined, evaluation_queries, idf_in, picture_counts
 from sightline.collection.models.recipe import Fitted
 from sightline.collection.models.remote import measure_remote
 from sightline.collection.models.versions import WORDS
@@ -45,13 +45,13 @@ class HeldOutQueries:
         is_held_out, _ = split(dataset)
         training_labels, held_out = dataset.labels[~is_held_out], dataset.only(is_held_out)
         idf = idf_in(training_labels) if training_labels.shape[0] else np.ones(len(dataset.terms))
-        known = carriers(training_labels) > 0
+        known = picture_counts(training_labels) > 0
         return cls(held_out, evaluation_queries(held_out.labels, idf, known), idf)
 
     def untrained(self) -> NDArray[np.float64]:
         """Return the expected AvgP of each query in a random order."""
         n = max(len(self.dataset), 1)
-        return untrained_average_precision(np.diff(self.queries.fit_start), n)
+        return untrained_average_precision(np.diff(self.queries.relevant_start), n)
 
 
 def measure_candidate(
@@ -94,7 +94,7 @@ def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float
     common = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
     columns = np.minimum(np.searchsorted(current.terms, held.dataset.terms), len(current.terms) - 1)
     rows = current.combination.rows(current.proof.scores(held.dataset.views))[:, columns]
-    # Words count as for the candidate: what is served knows how many held-out pictures carry them.
+    # Words count as for the candidate: what is served knows how many held-out pictures have them.
     queries = combined(held.queries, current.combination, held.idf)
     return measure_queries(rows, queries).avgp, common
 

@@ -1,7 +1,7 @@
 """Evaluation queries, made of the words of held-out or validation pictures.
 
-Every word that at least one picture carries is a query; so are sets of words that one picture
-carries, a seeded draw where there are many. Relevant are the pictures that carry all words.
+Every word that at least one picture has is a query; so are sets of words that one picture
+has, a seeded draw where there are many. Relevant are the pictures that have all words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def evaluation_queries(
     idf : ndarray of float64
         How much each word counts in a query.
     known_words : ndarray of bool
-        The words that training pictures carry; others make no queries.
+        The words that training pictures have; others make no queries.
     """
     captions = [
         (
@@ -71,11 +71,11 @@ def one_word(queries: QuerySet) -> NDArray[np.bool_]:
 
 def only(queries: QuerySet, keep: NDArray[np.bool_]) -> QuerySet:
     """Return some of the queries."""
-    words, fits = np.diff(queries.start), np.diff(queries.fit_start)
+    words, fits = np.diff(queries.start), np.diff(queries.relevant_start)
     of_kept, fitting = np.repeat(keep, words), np.repeat(keep, fits)
     return QuerySet(
         _starts(words[keep]), queries.term[of_kept], queries.weight[of_kept],
-        _starts(fits[keep]), queries.fit[fitting],
+        _starts(fits[keep]), queries.relevant[fitting],
     )  # fmt: skip
 
 
@@ -92,14 +92,14 @@ def combined(queries: QuerySet, combination: Combination, idf: NDArray[np.float6
 
 def idf_in(labels: Any) -> NDArray[np.float64]:
     """Return the idf of each word in some pictures."""
-    return idf_of(carriers(labels), labels.shape[0])
+    return idf_of(picture_counts(labels), labels.shape[0])
 
 
-def carriers(labels: Any) -> Ints:
-    """Return how many pictures carry each word.
+def picture_counts(labels: Any) -> Ints:
+    """Return how many pictures have each word.
 
     >>> from scipy.sparse import csr_matrix
-    >>> carriers(csr_matrix([[1, 0, 1], [1, 0, 0]])).tolist()
+    >>> picture_counts(csr_matrix([[1, 0, 1], [1, 0, 0]])).tolist()
     [2, 0, 1]
     """
     return np.asarray((labels != 0).sum(axis=0)).reshape(-1).astype(np.int64)

@@ -25,7 +25,7 @@ from sightline.words.combination import WAYS, How
 
 ArraysByName = Mapping[str, NDArray[Any]]
 Result = tuple[dict[str, Json], Arrays]
-_QUERIES = ("start", "term", "weight", "fit_start", "fit")
+_QUERIES = ("start", "term", "weight", "relevant_start", "relevant")
 # Queries that one part measures.
 _QUERIES_OF_A_PART = 256
 _PICTURES_OF_A_SHARD = 20
@@ -220,11 +220,14 @@ def _fitted_of(recipe: Recipe, done: PartDone, prefix: str) -> Fitted:
 
 
 def _some(queries: QuerySet, first: int, last: int) -> QuerySet:
-    start, fit_start = queries.start[first : last + 1], queries.fit_start[first : last + 1]
-    words, fits = slice(start[0], start[-1]), slice(fit_start[0], fit_start[-1])
+    start, relevant_start = (
+        queries.start[first : last + 1],
+        queries.relevant_start[first : last + 1],
+    )
+    words, relevant = slice(start[0], start[-1]), slice(relevant_start[0], relevant_start[-1])
     return QuerySet(
         start - start[0], queries.term[words], queries.weight[words],
-        fit_start - fit_start[0], queries.fit[fits],
+        relevant_start - relevant_start[0], queries.relevant[relevant],
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sightline import plugins
 from sightline.collection.index.options import default_features, split_names
 from sightline.collection.index.vectors import remembered_vectors
-from sightline.collection.models.dataset import carried, common_features, is_sparse
+from sightline.collection.models.dataset import common_features, is_sparse, tag_pairs
 from sightline.collection.models.recipe import ranker_spec
 from sightline.compute.features import feature_class
 from sightline.errors import ParameterError, UsageError
@@ -186,7 +186,7 @@ def missing_for_regions(store_folder: StoreFolder, feature: str) -> MissingFeatu
         raise ParameterError.of("feature", "train_regions", f"one of {known}", feature)
     name = feature or default_regions()
     with store_folder.reader() as reader:
-        ids = np.unique(carried(reader.snapshot)[0])
+        ids = np.unique(tag_pairs(reader.snapshot)[0])
         stored = {f for have, _ in reader.snapshot.by_features(ids) for f in have}
         prints = [f for f in stored if Fingerprint.parse(f).name == name]
         if len(ids) == max((len(kept_ids(reader.snapshot, f, ids)) for f in prints), default=0):

@@ -1,6 +1,6 @@
 """Words that were saved from judging sessions, and how they join the model of ordinary words.
 
-No picture carries them but by a session, so a few positives and some negatives are all there is.
+No picture has them but by a session, so a few positives and some negatives are all there is.
 They are learned by kernel ridge from a data set of their own, whatever ranker learns the ordinary
 words, which therefore do not change with sessions. Each saved word is reported by itself: on how
 many pictures it is, and how it does on the held-out ones among them.
@@ -20,7 +20,7 @@ from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
 from sightline.collection.models.held_out import HeldOutQueries, measure
-from sightline.collection.models.queries import carriers, one_word
+from sightline.collection.models.queries import one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit, saved_recipe
 from sightline.collection.models.selection import Selection
 from sightline.collection.models.trials import fit_combination
@@ -125,12 +125,12 @@ def _negatives(records: Sequence[SessionRecord], cap: int | None) -> list[Judgem
 
 
 def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[int]:
-    """Return the terms that pictures carry by saved sessions alone."""
+    """Return the terms that pictures have by saved sessions alone."""
     pictures: dict[int, set[int]] = {}
     for r in records:
-        carrying = set(reader.catalogue.with_source(tags.SESSION + r.session))
+        tagged = set(reader.catalogue.with_source(tags.SESSION + r.session))
         for term in caption_terms(Tags(r.session, r.words)):
-            pictures.setdefault(term_id(term), set()).update(carrying)
+            pictures.setdefault(term_id(term), set()).update(tagged)
     sources = {tags.SESSION + r.session for r in records}
 
     def only_saved(picture: int, term: int) -> bool:
@@ -139,10 +139,10 @@ def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[i
 
     return frozenset(
         term
-        for term, carrying in pictures.items()
+        for term, tagged in pictures.items()
         if all(
-            p in carrying and only_saved(p, term)
-            for p in reader.snapshot.carrying([term], every=False).tolist()
+            p in tagged and only_saved(p, term)
+            for p in reader.snapshot.tagged_with([term], every=False).tolist()
         )
     )
 
@@ -154,7 +154,7 @@ def learn_saved(
     recipe = saved_recipe(features)
     served = fit(recipe, dataset)
     rest = dataset.only(~split(dataset)[0])
-    proof = fit(recipe, rest) if carriers(rest.labels).any() else served
+    proof = fit(recipe, rest) if picture_counts(rest.labels).any() else served
     combination = fit_combination("product", _unseen(served), dataset)
     return SavedWordModel(
         dataset, served, proof, saved_report(dataset, proof, combination, spelled)
@@ -175,7 +175,7 @@ def saved_report(
         for i, values in enumerate(pairs):
             if one_word(held.queries)[i]:
                 figures_of[int(held.queries.terms_of(i)[0])] = values
-    fit_to, held_out = carriers(dataset.labels), carriers(held.dataset.labels)
+    fit_to, held_out = picture_counts(dataset.labels), picture_counts(held.dataset.labels)
     negatives = (~dataset.unlabelled).sum(axis=0) - fit_to
     return tuple(
         SavedWord(
@@ -228,11 +228,11 @@ class JointVocabulary:
         return replace(selected, combination=combination, cutoff=cutoff)
 
     def _scale(self, how: How, known_score: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
-        """Return slope, offset and the number of a picture known to carry it, of each saved word.
+        """Return slope, offset and the number of a picture known to have it, of each saved word.
 
         Products are of probabilities, whatever scored them. Sums are of scores as they are, which
         another learner has in another size: so that a picture which is as likely as not lies where
-        the list of an ordinary word ends (`end`), and one that carries the word at `known`.
+        the list of an ordinary word ends (`end`), and one that has the word at `known`.
         """
         unseen, dataset = _unseen(self.saved.served), self.saved.dataset
         likely = fit_combination("product", unseen, dataset)

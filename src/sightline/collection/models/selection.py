@@ -22,7 +22,7 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
-from sightline.collection.models.queries import carriers, combined
+from sightline.collection.models.queries import combined, picture_counts
 from sightline.collection.models.recipe import (
     SAVED_BY,
     Fitted,
@@ -132,7 +132,7 @@ def select_on(
     fewest: int = 1,
 ) -> Selection | None:
     """Select among rankers that can learn; None where there are fewer validation queries."""
-    known = carriers(training.labels) > 0
+    known = picture_counts(training.labels) > 0
     if not known.any():
         return None
     task = SelectionTask.of(training, validation, known)
@@ -155,7 +155,7 @@ def select_without_validation(
     if dataset.unlabelled is not None and recipe.ranker == SAVED_BY:
         recipe = saved_recipe(recipe.features)
     rest = dataset.only(~split(dataset)[0])
-    selected = _without_validation(recipe, rest if carriers(rest.labels).any() else dataset)
+    selected = _without_validation(recipe, rest if picture_counts(rest.labels).any() else dataset)
     if dataset.unlabelled is None:
         return selected
     return replace(selected, served=_without_validation(recipe, dataset))
@@ -363,6 +363,8 @@ def _cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutO
     weighted = combined(queries, combination, task.idf)
     table = np.concatenate([part.copy() for _, part in query_scores(rows, weighted)])
     fits = np.zeros(table.shape, bool)
-    fits[np.repeat(np.arange(len(queries)), np.diff(queries.fit_start)), queries.fit] = True
+    fits[np.repeat(np.arange(len(queries)), np.diff(queries.relevant_start)), queries.relevant] = (
+        True
+    )
     combination.fit_shown(table, fits)
     return CutOff().fit(rows, weighted)

@@ -29,7 +29,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
-from sightline.collection.models.queries import carriers, idf_in
+from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.remote import fit_remote, is_sharded
 from sightline.collection.models.saved_words import (
@@ -277,7 +277,7 @@ def _fits(
 def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
     """Return the pictures that are not held out, if anything can be learned from them."""
     training = dataset.only(~split(dataset)[0])
-    learnable = bool(carriers(training.labels).any())
+    learnable = bool(picture_counts(training.labels).any())
     return training if learnable else dataset, learnable
 
 
@@ -348,7 +348,7 @@ def make_model(
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
-    terms, counts, idf = dataset.terms, carriers(dataset.labels), idf_in(dataset.labels)
+    terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -357,7 +357,7 @@ def make_model(
     if saved is not None:
         joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels
         terms, selected = joined.terms, joined.selection(selected)
-        counts = joined.values(counts, carriers(labels))
+        counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)

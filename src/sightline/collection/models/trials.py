@@ -182,10 +182,10 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     """Fit a way to combine words to scores of left-out pictures."""
     if dataset.unlabelled is None:
         return Combination(how).fit(unseen, dataset.labels)
-    carried = np.asarray(dataset.labels.todense()) > 0
-    counted = ~likely_positive(unseen, carried, dataset.unlabelled)
+    tagged = np.asarray(dataset.labels.todense()) > 0
+    counted = ~likely_positive(unseen, tagged, dataset.unlabelled)
     words = [
-        Combination(how).fit(unseen[rows][:, [w]], carried[rows][:, [w]])
+        Combination(how).fit(unseen[rows][:, [w]], tagged[rows][:, [w]])
         for w, rows in enumerate(counted.T)
     ]
     combination = Combination(how)
@@ -194,5 +194,5 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     combination.known_ = np.concatenate([c.known_ for c in words])
     combination.shown_ = np.array([1.0, 0.0])
     if how != "product":
-        combination.shown_ = np.array(logistic(combination.rows(unseen)[counted], carried[counted]))
+        combination.shown_ = np.array(logistic(combination.rows(unseen)[counted], tagged[counted]))
     return combination

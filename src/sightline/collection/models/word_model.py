@@ -59,7 +59,7 @@ class WordModel:
     terms : ndarray of int64
         Ids of the words it knows, ascending.
     counts : ndarray of int64
-        How many training pictures carry each.
+        How many training pictures have each.
     idf : ndarray of float64
         How much each word counts in a query.
     published : ndarray of int64
@@ -131,7 +131,7 @@ class WordModel:
         return np.ascontiguousarray(rows.T, np.float32)
 
     def texts(self, base: Mapping[str, NDArray[Any]]) -> Floats:
-        """Return the texts of a segment's pictures, all words that each carries, as points."""
+        """Return the texts of a segment's pictures, all words that each has, as points."""
         from scipy.sparse import csr_matrix
 
         start, terms = base["word_start"], base["terms"]

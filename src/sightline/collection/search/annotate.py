@@ -39,7 +39,7 @@ class WordScore:
     word: str
     score: float
     fits: bool
-    carried: bool
+    tagged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ def describe(
     # In a query of one word its weight is 1.
     likely = model.combination.probability(rows, 1.0)
     best = np.argsort(-likely, kind="stable")[:k]
-    carried = _carried(reader, query_picture)
+    tagged = _tags_of(reader, query_picture)
     spelled = dict(reader.catalogue.terms())
     words = [
         WordScore(
             spelled.get(int(model.terms[w]), "?"),
             round(float(likely[w]), 6),
             _fits(reader, model, int(w), float(rows[w])),
-            int(model.terms[w]) in carried,
+            int(model.terms[w]) in tagged,
         )
         for w in best
     ]
@@ -93,14 +93,14 @@ def _fits(reader: Reader, model: WordModel, word: int, row: float) -> bool:
     """Return whether a search for the word would return a picture with this score."""
     terms = model.terms[word : word + 1]
     query = model.query(terms, [1.0])
-    carrying = reader.snapshot.carrying(terms.tolist(), every=False)
-    best = reader.snapshot.top(query, 1, None, model.more, carrying).scores
+    tagged = reader.snapshot.tagged_with(terms.tolist(), every=False)
+    best = reader.snapshot.top(query, 1, None, model.more, tagged).scores
     if not len(best):
         return True
     return bool(row * float(query.weights[0]) >= model.least(query, float(best[0])))
 
 
-def _carried(reader: Reader, picture: QueryPicture) -> set[int]:
+def _tags_of(reader: Reader, picture: QueryPicture) -> set[int]:
     if picture.picture is None:
         return set()
     ids = np.array([picture.picture], np.int64)

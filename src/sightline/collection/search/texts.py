@@ -39,7 +39,7 @@ _ROUNDING = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A text: the first picture that carries it, the number of these, and its probability.
+    """A text: the first picture that has it, the number of these, and its probability.
 
     `own` is true for the text of the query picture itself.
     """
@@ -93,7 +93,7 @@ def describe_texts(
 
 @dataclass(slots=True)
 class _Group:
-    """One text with all pictures that carry it; `first` is the one it is shown with."""
+    """One text with all pictures that have it; `first` is the one it is shown with."""
 
     text: str
     score: float

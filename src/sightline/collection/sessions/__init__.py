@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
     from sightline.collection.sessions.log import SessionRecord, SessionStart
     from sightline.collection.sessions.session import Session, SessionRanking
-    from sightline.contracts import Compute
+    from sightline.contracts import Compute, Json
 
 
 _SHOWN_QUERIES = 3
@@ -42,9 +42,9 @@ class SessionState:
     query : str
         The words it began with. An imported click log has several queries; the first three are
         given.
-    like : tuple of int or str
+    examples : tuple of int or str
         The pictures it began with: ids, or paths of pictures outside the collection.
-    relevant, other : int
+    positive, negative : int
         Number of pictures judged to fit, and not to fit. A review counts each pair of picture and
         word.
     rounds, undone : int
@@ -63,9 +63,9 @@ class SessionState:
 
     id: str
     query: str
-    like: tuple[int | str, ...]
-    relevant: int
-    other: int
+    examples: tuple[int | str, ...]
+    positive: int
+    negative: int
     rounds: int
     undone: int
     begun: int
@@ -74,6 +74,17 @@ class SessionState:
     state: str
     resumable: bool
     lists: int = 0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as JSON; `like`, `relevant` and `other` are names of earlier releases."""
+        examples: list[Json] = [*self.examples]
+        return {
+            "id": self.id, "query": self.query, "examples": examples, "positive": self.positive,
+            "negative": self.negative, "rounds": self.rounds, "undone": self.undone,
+            "begun": self.begun, "last": self.last, "words": [*self.words],
+            "state": self.state, "resumable": self.resumable, "lists": self.lists,
+            "like": examples, "relevant": self.positive, "other": self.negative,
+        }  # fmt: skip
 
 
 class Sessions:
@@ -139,7 +150,7 @@ class Sessions:
         if query and (terms := pictures_of(query)):
             if pictures:
                 raise UsageError(f"The query {query!r} names pictures. Name them all as pictures.")
-            if any(t.unwanted for t in terms):
+            if any(t.negative for t in terms):
                 raise UsageError("Begin with positive pictures alone, then judge others.")
             query, pictures = "", [t.path for t in terms]
         return self._open(
@@ -149,9 +160,9 @@ class Sessions:
     def resume(self, session: str, feature: str = "", filters: Filters = NO_FILTERS) -> Session:
         """Resume a session with the feature and filters it began with."""
         if feature:
-            raise UsageError("A session goes on with its own descriptor. Leave out the feature.")
+            raise UsageError("A session keeps the descriptor it began with. Leave out the feature.")
         if filters != NO_FILTERS:
-            raise UsageError("A session goes on with the filters it began with. Leave them out.")
+            raise UsageError("A session keeps the filters it began with. Leave them out.")
         record = self.record(session)
         if record.reverted:
             raise UsageError(f"The session {session} was reverted. Begin a new one.")
@@ -166,9 +177,10 @@ class Sessions:
         self,
         query: str = "",
         *,
-        pictures: PictureLike | Iterable[PictureLike] = (),
+        examples: PictureLike | Iterable[PictureLike] = (),
         positive: Iterable[PictureLike] = (),
         negative: Iterable[PictureLike] = (),
+        pictures: PictureLike | Iterable[PictureLike] = (),
         k: int | None = None,
         feature: str = "",
         filters: Filters = NO_FILTERS,
@@ -182,12 +194,14 @@ class Sessions:
         ----------
         query : str
             Words, as of `Collection.search`.
-        pictures : PictureLike or iterable of PictureLike, default=()
-            Pictures to begin with. If words are given too, both have equal weight.
+        examples : PictureLike or iterable of PictureLike, default=()
+            Pictures to begin with, in the collection or not; earlier called `pictures`. If words
+            are given too, both have equal weight.
         positive, negative : iterable of PictureLike, default=()
-            Pictures of the collection that fit, and that do not. They are left out of the hits.
+            Pictures of the collection that were judged to fit, and not to fit. They are left out
+            of the hits.
         """
-        named = one_or_more(pictures)
+        named = (*one_or_more(examples), *one_or_more(pictures))
         if not query and not named:
             raise UsageError("Name one thing to judge by: a query, pictures, or a session.")
         session = self.begin(query, named, feature, filters, compute)
@@ -245,13 +259,13 @@ class Sessions:
 def _state(r: SessionRecord) -> SessionState:
     judged = r.answers
     fit = sum(judged.values())
-    queries = [q for q in r.asked if q]
+    queries = [q for q in r.queries if q]
     # An imported click log may have thousands.
     some = ", ".join([*queries[:_SHOWN_QUERIES], *["…"] * (len(queries) > _SHOWN_QUERIES)])
     query = r.start.query if r.start else some
     state = "reverted" if r.reverted else "saved" if r.words else "open"
     return SessionState(
-        r.session, query, r.start.like if r.start else (), fit, len(judged) - fit,
+        r.session, query, r.start.examples if r.start else (), fit, len(judged) - fit,
         len({m.round for m in r.marks}), r.undone, r.begun // 10**9, r.last // 10**9, r.words,
         state, r.start is not None, r.lists,
     )  # fmt: skip

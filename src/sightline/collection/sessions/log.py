@@ -59,7 +59,7 @@ class SessionRecord:
         The words it was saved as.
     reverted : bool
         Whether the session was reverted.
-    asked : dict
+    queries : dict
         The distinct queries, in order, as keys.
     listed : set of str
         Names of impressions with clicks, if the session comes from a click log.
@@ -74,7 +74,7 @@ class SessionRecord:
     undone: int = 0
     words: tuple[str, ...] = ()
     reverted: bool = False
-    asked: dict[str, None] = field(default_factory=dict)
+    queries: dict[str, None] = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)
 
     @property
@@ -175,10 +175,10 @@ def _add(r: SessionRecord, e: Event) -> None:
         if not r.marks or r.marks[-1].name != name:
             r.marks.append(Mark(name, number if isinstance(number, int) else 1, query))
         r.marks[-1].judged[e.picture] = isinstance(fits, int | float) and fits > 0
-        r.asked[query] = None
+        r.queries[query] = None
     elif e.kind == "clicked":
         r.listed.add(list_name(e.key, e.seq))
-        r.asked[str(e.body.get("query", ""))] = None
+        r.queries[str(e.body.get("query", ""))] = None
     elif e.kind == "words":
         tags = e.body.get("tags")
         new = [str(t) for t in tags] if isinstance(tags, list) else []
@@ -196,10 +196,10 @@ class SessionStart:
     ----------
     query : str
         The words as typed; empty for a session that began with pictures.
-    like : tuple of int or str
+    examples : tuple of int or str
         Ids of pictures, or paths of pictures outside the collection.
     rows : tuple of str
-        The unit vector of each picture in `like`, as text, in case the picture is removed.
+        The unit vector of each picture in `examples`, as text, in case the picture is removed.
     feature : str
         Fingerprint of the feature the session learns with; empty if there is none.
     model : str
@@ -215,7 +215,7 @@ class SessionStart:
     """
 
     query: str = ""
-    like: tuple[int | str, ...] = ()
+    examples: tuple[int | str, ...] = ()
     rows: tuple[str, ...] = ()
     feature: str = ""
     model: str = ""
@@ -227,7 +227,7 @@ class SessionStart:
     def body(self) -> dict[str, Json]:
         """Return the body of the event."""
         return {
-            "format": self.format, "query": self.query, "like": list[Json](self.like),
+            "format": self.format, "query": self.query, "like": list[Json](self.examples),
             "rows": list[Json](self.rows), "feature": self.feature, "model": self.model,
             "version": self.version, "where": _plain(self.where), "untagged": self.untagged,
         }  # fmt: skip
@@ -282,7 +282,7 @@ def _where(e: Event, stored: Json) -> Where:
     known = set(Where.__dataclass_fields__)
     wrong = [k for k, v in parts.items() if k not in known or not isinstance(v, int)]
     if wrong or not isinstance(folder, str | None):
-        raise StoreDamaged(f"Event {e.seq} begins a session with a filter of no sense: {stored!r}")
+        raise StoreDamaged(f"Event {e.seq} begins a session with an invalid filter: {stored!r}")
     tagged = True if parts.pop("tagged", None) else None
     numbers = {k: v for k, v in parts.items() if isinstance(v, int)}
     folder_bytes = None if folder is None else folder.encode("utf-8", "surrogateescape")

@@ -10,7 +10,7 @@ may appear (`feedback.scale`), so that neither dominates.
 Both rankings of a blend are standardised over unjudged pictures that may appear and have the
 feature: word scores over all of them, the learned scores over a random sample of 1,000. Judged
 pictures are ranked first or last whatever their score, and their scores are clipped to the range of
-the others. The background is not used for standardising: it leaves out pictures that carry the
+the others. The background is not used for standardising: it leaves out pictures that have the
 words or rank best, so the spread of its scores may be close to 0.
 """
 
@@ -121,7 +121,7 @@ def drawn_background(space: FeatureSpace, ids: Sequence[int], words: Ranked | No
     if words is not None and len(words.ids):
         # Likewise, for a query picture, the learner leaves out the most similar fifth.
         best = np.argsort(-words.scores, kind="stable")[: max(1, int(_BESIDE * len(words.ids)))]
-        out = np.concatenate([out, words.carried, words.ids[best]])
+        out = np.concatenate([out, words.exact, words.ids[best]])
     return _some(np.setdiff1d(space.ids, out))
 
 
@@ -238,7 +238,7 @@ def learn(context: SessionContext, record: SessionRecord) -> SessionModel:
     insisted = [p is None or p in context.ids or p in record.insisted for p in pictures]
     untrained = _untrained_scores(context, training_ids)
     if untrained is not None and len(context.query_rows):
-        # A query picture gets the best score, even if it carries no word of the query.
+        # A query picture gets the best score, even if it has no word of the query.
         untrained[: len(context.query_rows)] = context.words_best
     blend.partial_fit(X, np.where(fits, 1, -1), untrained, insisted)
     weights, factor = blend.parts_
@@ -328,18 +328,18 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
     feature = start.feature if start.feature in common else choose(snapshot)
     remarks = _changes(start, snapshot.model, feature)
     space = FeatureSpace(snapshot, feature) if feature else None
-    if space is None and not start.like:
+    if space is None and not start.examples:
         remarks.append(
             _NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them."
         )
     words = None
-    if start.query or not start.like:
+    if start.query or not start.examples:
         words = ranked(reader, start.query, start.where, start.untagged)
     allowed = words.allowed if words else allowed_ids(reader, start.where, start.untagged)
     if words is not None:
         for u in words.unknown:
             near = f" Near it: {', '.join(u.near)}." if u.near else ""
-            remarks.append(f"No picture carries {u.word!r}.{near}")
+            remarks.append(f"No picture has the word {u.word!r}.{near}")
     query_rows, ids = _query_rows(start, space)
     if words is not None and space is not None and len(query_rows):
         words = with_similarity(words, space, query_rows)
@@ -355,19 +355,19 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
 
 def _query_rows(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:
     """Return the vectors of the pictures a session began with, and which are in the collection."""
-    if not start.like:
+    if not start.examples:
         return np.zeros((0, space.length if space else 0), np.float32), ()
     if space is None:
         raise CollectionError(_NO_DESCRIPTOR.format(Fingerprint.parse(start.feature).name))
     current_rows, logged_rows, ids = [], [], []
-    for name, text in zip(start.like, start.rows, strict=True):
+    for name, text in zip(start.examples, start.rows, strict=True):
         if isinstance(name, int) and space.has(np.array([name])).all():
             current_rows.append(space.rows([name])[0])
             ids.append(name)
         elif space.feature == start.feature:
             logged_rows.append(from_text(text))
     if not current_rows and not logged_rows:
-        first = start.like[0]
+        first = start.examples[0]
         lost = f"picture {first}" if isinstance(first, int) else shown(_path(first))
         descriptor = Fingerprint.parse(start.feature).name
         raise CollectionError(
@@ -384,7 +384,7 @@ def _path(text: str) -> bytes:
 def _changes(start: SessionStart, model: str, feature: str) -> list[str]:
     """Return remarks on the model and feature if they differ from those at the start."""
     remarks = []
-    if not start.like and start.model != model:
+    if not start.examples and start.model != model:
         then = f"model {start.model}" if start.model else "no model"
         now = f"model {model}" if model else "no model"
         remarks.append(f"The session began with {then} of words; it goes on with {now}.")
@@ -403,7 +403,7 @@ def check_judgements(start: SessionStart, relevant: Sequence[int], negative: Seq
     both = sorted(set(relevant) & set(negative))
     if both:
         raise UsageError(f"Picture {both[0]} is judged both to fit and not to. Leave out one.")
-    queried = sorted(set(start.like) & {*relevant, *negative}, key=str)
+    queried = sorted(set(start.examples) & {*relevant, *negative}, key=str)
     if queried:
         raise UsageError(
             f"Picture {queried[0]} is what the session looks for, and fits itself. Judge others."

@@ -1,9 +1,9 @@
 """Scores and rankings of a session: the untrained order combined with the learned weights.
 
-Without a word model, words rank only pictures that carry some of them. Once these are judged, a
+Without a word model, words rank only pictures that have some of them. Once these are judged, a
 session would have nothing left to show and no negative examples to learn from. So all other
 pictures follow below them, ordered by their similarity to the pictures judged to fit; before any
-is judged, to pictures that carry the words and were not judged otherwise.
+is judged, to pictures that have the words and were not judged otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sightline.store.engines.flat import Best
 from sightline.store.folder import Reader
 
 # Carriers of the words to average: enough for a stable mean vector.
-_CARRIERS = 200
+_MOST_EXAMPLES = 200
 # Extra candidates, in case files of some hits are missing.
 _SPARE = 100
 
@@ -150,9 +150,9 @@ def _target(space: FeatureSpace, words: Ranked, model: SessionModel) -> Doubles 
     rows = model.rows[model.fits]
     if not len(rows):
         unfit = [p for p, fits in zip(model.pictures, model.fits, strict=True) if p and not fits]
-        carriers = words.carried if len(words.carried) else words.ids
-        left = np.setdiff1d(carriers, np.array(unfit, np.int64))
-        rows = space.rows(left[space.has(left)][:_CARRIERS].tolist())
+        examples = words.exact if len(words.exact) else words.ids
+        left = np.setdiff1d(examples, np.array(unfit, np.int64))
+        rows = space.rows(left[space.has(left)][:_MOST_EXAMPLES].tolist())
     if not len(rows):
         return None
     return unit_mean(rows)
@@ -197,7 +197,7 @@ class ScoredPictures:
     def existing_hits(self, chosen: Ints) -> list[Hit]:
         """Return the hits among some pictures whose files exist."""
         words, learned = self.context.words, self.model.weights is not None
-        exact = frozenset(words.carried.tolist()) if words is not None else frozenset()
+        exact = frozenset(words.exact.tolist()) if words is not None else frozenset()
 
         def match(picture: int) -> MatchKind:
             return "exact" if picture in exact else "predicted" if learned else "partial"

@@ -11,8 +11,8 @@ import contextlib
 import os
 import secrets
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,6 +71,10 @@ class SessionRanking(Results):
         As of `Session`.
     doubted : tuple of Hit
         The suspected mislabels as hits, in judging order, also where judged pictures are hidden.
+    judged : mapping of int to bool
+        As of `Session`.
+    start : SessionStart
+        As of `Session`.
     """
 
     session: str = ""
@@ -81,6 +85,32 @@ class SessionRanking(Results):
     after: float | None = None
     suspected_mislabels: frozenset[int] = frozenset()
     doubted: tuple[Hit, ...] = ()
+    judged: Mapping[int, bool] = field(default_factory=dict)
+    start: SessionStart = field(default_factory=SessionStart)
+
+    def to_dict(self, root: bytes = b"") -> dict[str, Json]:
+        """Return the ranking as JSON; paths of hits lie below `root`.
+
+        `like`, `relevant`, `other`, `said` and `slip` are names of earlier releases.
+        """
+        fit = sum(self.judged.values())
+        examples, unfit = list[Json](self.start.examples), len(self.judged) - fit
+        answer = Results.to_dict(self, root)
+        return {
+            "session": self.session, "query": self.start.query, "examples": examples,
+            "positive": fit, "negative": unfit, "round": self.round,
+            "blend": {"share": self.share, "before": self.before, "after": self.after},
+            "remarks": list[Json](self.remarks), **answer,
+            "like": examples, "relevant": fit, "other": unfit, "said": list[Json](self.remarks),
+            "hits": [self._hit(i, h, root) for i, h in enumerate(self.hits, 1)],
+        }  # fmt: skip
+
+    def _hit(self, number: int, hit: Hit, root: bytes) -> dict[str, Json]:
+        suspected = hit.picture in self.suspected_mislabels
+        return {
+            "hit": number, **hit.to_dict(root), "judged": self.judged.get(hit.picture),
+            "suspected_mislabel": suspected, "slip": suspected,
+        }  # fmt: skip
 
 
 class Session:
@@ -118,7 +148,7 @@ class Session:
         self._open = self._record().round + 1
 
     def __repr__(self) -> str:
-        query = self.start.query or list(self.start.like)
+        query = self.start.query or list(self.start.examples)
         return f"Session({self.id!r}, {query!r}, {len(self.judged)} judged)"
 
     # -- state
@@ -197,7 +227,7 @@ class Session:
             }  # fmt: skip
         self._check_not_reverted(self._record())
         body: dict[str, Json] = {
-            "query": self.start.query, "like": list[Json](self.start.like), "source": SOURCE,
+            "query": self.start.query, "like": list[Json](self.start.examples), "source": SOURCE,
             "feature": self.start.feature, "round": self._open,
             "mark": mark_name(self.id, key) if key else secrets.token_hex(5), **served,
         }  # fmt: skip
@@ -418,7 +448,8 @@ class Session:
             tuple(hits), words.unknown if words else (), context.version, missing, self.id,
             record.round, (*notes, *more), model.share, model.before, model.after,
             model.suspected_mislabels,
-            tuple(doubted), not_learned=words.not_learned if words else (),
+            tuple(doubted), record.judged, self.start,
+            not_learned=words.not_learned if words else (),
             predicted=words.predicted if words else None, store_folder=self._store_folder,
         )  # fmt: skip
 

@@ -97,7 +97,7 @@ def _read(store_folder: StoreFolder, session: str) -> SessionRecord:
 
 
 def _left(store_folder: StoreFolder, session: str) -> bool:
-    """Return whether any picture still carries a word of the session."""
+    """Return whether any picture still has a word of the session."""
     with store_folder.reader() as reader:
         return bool(reader.catalogue.with_source(SESSION + session))
 

@@ -26,7 +26,7 @@ from sightline.collection.similarity.descriptors import partly, stored
 from sightline.collection.similarity.model import CandidateSearch, SimilarityModel
 from sightline.collection.similarity.online import in_use
 from sightline.collection.similarity.query import PictureQuery, QueryPicture, find, resolve_query
-from sightline.contracts import Compute
+from sightline.contracts import Compute, Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import DenseQuery, Hit, shown
 from sightline.settings import Settings
@@ -55,6 +55,11 @@ class Share:
     def __str__(self) -> str:
         of = ", ".join(f"{name} {value:+.3f}" for name, value in self.measures)
         return f"{self.descriptor} {self.value:+.3f} ({of})"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the contribution as JSON."""
+        measures: dict[str, Json] = dict(self.measures)
+        return {"descriptor": self.descriptor, "contribution": self.value, "measures": measures}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +91,26 @@ class SimilarResults(Results):
     compared: int = 0
     shares: tuple[tuple[Share, ...], ...] = ()
 
+    def to_dict(self, root: bytes = b"", *, why: bool = False) -> dict[str, Json]:
+        """Return the answer as JSON, with the contributions of features where `why`.
+
+        `learnt` is what `trained` was called in earlier releases.
+        """
+        hits: list[dict[str, Json]] = [dict[str, Json](h.to_dict(root)) for h in self.hits]
+        if why:
+            for hit, shares in zip(hits, self.shares, strict=True):
+                hit["why"] = [s.to_dict() for s in shares]
+        return {
+            "version": self.version, "trained": self.trained, "learnt": self.trained,
+            "compared": self.compared, "left_out": [name for name, _ in self.lacking],
+            "served": self.served, "hits": list[Json](hits),
+        }  # fmt: skip
+
 
 def by_sign(terms: Sequence[PictureTerm]) -> tuple[list[Weighted], list[Weighted]]:
     """Return the positive and the negative pictures of a query, with their weights."""
-    positive: list[Weighted] = [(t.path, t.weight) for t in terms if not t.unwanted]
-    negative: list[Weighted] = [(t.path, t.weight) for t in terms if t.unwanted]
+    positive: list[Weighted] = [(t.path, t.weight) for t in terms if not t.negative]
+    negative: list[Weighted] = [(t.path, t.weight) for t in terms if t.negative]
     return positive, negative
 
 
@@ -196,7 +216,7 @@ def scored(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids:
 def combined(snapshot: Snapshot, model: SimilarityModel, query: PictureQuery, ids: Ints) -> Doubles:
     """Return the weighted sum of phi over the query pictures, (pictures, components)."""
     rows = stored(snapshot, ids, model.descriptors, model.lengths)
-    phi: Floats = model.compare(model.framed(query.rows), model.framed(rows))
+    phi: Floats = model.compare(model.scaled(query.rows), model.scaled(rows))
     return np.asarray(np.einsum("q,qpc->pc", query.weights, phi))
 
 

@@ -39,8 +39,8 @@ class DescribedPictures(_ByDescriptor):
     """Pictures with rows as stored."""
 
 
-class Framed(_ByDescriptor):
-    """Pictures with scaled rows, ready for comparison (`similarity.frames`)."""
+class ScaledPictures(_ByDescriptor):
+    """Pictures with scaled rows, ready for comparison (`similarity.scaling`)."""
 
 
 def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[str, ...]:

@@ -21,15 +21,15 @@ from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.models.versions import SIMILARITY, measured_text
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
-    Framed,
+    ScaledPictures,
     descriptors_of,
     lengths_of,
     stored,
 )
 from sightline.contracts import Json
 from sightline.errors import DataError, StoreDamaged
-from sightline.similarity.frames import PLAIN, Frame
 from sightline.similarity.pairs import Phi
+from sightline.similarity.scaling import PLAIN, FeatureScaling
 from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.snapshot import Snapshot
@@ -89,7 +89,7 @@ class SimilarityModel:
     """
 
     descriptors: tuple[str, ...]
-    frames: tuple[Frame, ...]
+    scalings: tuple[FeatureScaling, ...]
     phi: Phi
     w: Doubles
     proof: Doubles
@@ -106,7 +106,7 @@ class SimilarityModel:
     @property
     def lengths(self) -> tuple[int, ...]:
         """The dimension of each stored descriptor."""
-        return tuple(f.length for f in self.frames)
+        return tuple(f.length for f in self.scalings)
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -114,12 +114,12 @@ class SimilarityModel:
         still = (self.phi.factor == 0).reshape(len(self.descriptors), -1).all(axis=1)
         return tuple(n for n, s in zip(self.names, still, strict=True) if s)
 
-    def framed(self, pictures: DescribedPictures) -> Framed:
+    def scaled(self, pictures: DescribedPictures) -> ScaledPictures:
         """Return pictures with their rows scaled."""
-        views = zip(self.frames, pictures.views, strict=True)
-        return Framed(tuple(frame(rows) for frame, rows in views), pictures.have)
+        views = zip(self.scalings, pictures.views, strict=True)
+        return ScaledPictures(tuple(scaling(rows) for scaling, rows in views), pictures.have)
 
-    def compare(self, queries: Framed, pictures: Framed) -> Floats:
+    def compare(self, queries: ScaledPictures, pictures: ScaledPictures) -> Floats:
         """Return phi of every query with every picture, 0 where either lacks the descriptor."""
         values = self.phi(queries.views, pictures.views)
         both = queries.have[:, None, :] & pictures.have[None, :, :]
@@ -127,7 +127,7 @@ class SimilarityModel:
             values *= np.repeat(both, len(self.phi.kinds), axis=2)
         return values
 
-    def pairs(self, pictures: Framed, left: Any, right: Any) -> Floats:
+    def pairs(self, pictures: ScaledPictures, left: Any, right: Any) -> Floats:
         """Return phi of listed pairs, (pairs, components), 0 where either lacks the descriptor."""
         values = self.phi.of_pairs(pictures.views, pictures.views, left, right)
         both = pictures.have[left] & pictures.have[right]
@@ -142,7 +142,7 @@ class SimilarityModel:
             **self.about,
             "format": FORMAT,
             "descriptors": list(self.descriptors),
-            "frames": [[f.kind, f.length] for f in self.frames],
+            "frames": [[f.kind, f.length] for f in self.scalings],
             "shortlist": {
                 "descriptors": [[v, by] for v, by in s.descriptors],
                 "depth": s.depth,
@@ -151,7 +151,7 @@ class SimilarityModel:
             },
         }
         arrays = {f"phi.{n}": a for n, a in self.phi.to_arrays().items()}
-        for v, f in enumerate(self.frames):
+        for v, f in enumerate(self.scalings):
             arrays |= {f"frame.{v}.{n}": a for n, a in f.arrays.items()}
         return about, {**arrays, "w": self.w, "proof": self.proof}
 
@@ -165,15 +165,15 @@ def from_saved(saved: SavedModel) -> SimilarityModel:
         parts = {n.removeprefix("phi."): np.array(a) for n, a in arrays.items() if n[:4] == "phi."}
         phi, prints = Phi.from_arrays(parts), _texts(about["descriptors"])
         w, proof = (np.array(arrays[n], np.float64) for n in ("w", "proof"))
-        frames = _frames(about["frames"], arrays)
+        scalings = _scalings(about["frames"], arrays)
         if (
             {w.shape, proof.shape} != {phi.mean.shape}
-            or len(frames) != len(prints)
-            or not all(f.framed_length == n for f, n in zip(frames, phi.lengths, strict=True))
+            or len(scalings) != len(prints)
+            or not all(f.scaled_length == n for f, n in zip(scalings, phi.lengths, strict=True))
         ):
             raise ValueError("its parts do not fit together")
         shortlist = _shortlist(about["shortlist"])
-        return SimilarityModel(prints, frames, phi, w, proof, shortlist, about, saved.name)
+        return SimilarityModel(prints, scalings, phi, w, proof, shortlist, about, saved.name)
     except (KeyError, ValueError, TypeError, IndexError, DataError) as e:
         raise StoreDamaged(
             f"The model {saved.name} cannot be read by this release ({e}). "
@@ -187,13 +187,13 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(map(str, values))
 
 
-def _frames(stored_frames: Any, arrays: Mapping[str, Any]) -> tuple[Frame, ...]:
-    frames = []
-    for v, (kind, length) in enumerate(stored_frames):
+def _scalings(stored_scalings: Any, arrays: Mapping[str, Any]) -> tuple[FeatureScaling, ...]:
+    scalings = []
+    for v, (kind, length) in enumerate(stored_scalings):
         start = f"frame.{v}."
         own = {n.removeprefix(start): np.array(a) for n, a in arrays.items() if n.startswith(start)}
-        frames.append(Frame.from_arrays(str(kind), int(length), own))
-    return tuple(frames)
+        scalings.append(FeatureScaling.from_arrays(str(kind), int(length), own))
+    return tuple(scalings)
 
 
 def _shortlist(stored_shortlist: Any) -> CandidateSearch:
@@ -242,22 +242,22 @@ def uniform(snapshot: Snapshot, feature_names: Sequence[str] = ()) -> Similarity
     return evenly(prints, as_stored(lengths), data, FEW_PAIRS)
 
 
-def as_stored(lengths: Sequence[int]) -> tuple[Frame, ...]:
+def as_stored(lengths: Sequence[int]) -> tuple[FeatureScaling, ...]:
     """Return scalings that leave rows as they are."""
-    return tuple(Frame(PLAIN, n, {}) for n in lengths)
+    return tuple(FeatureScaling(PLAIN, n, {}) for n in lengths)
 
 
 def evenly(
     descriptors: tuple[str, ...],
-    frames: tuple[Frame, ...],
+    scalings: tuple[FeatureScaling, ...],
     data: DescribedPictures,
     pairs: int = PAIRS,
 ) -> SimilarityModel:
     """Return a model of equal weights for some scalings; phi is scaled by pairs of pictures."""
-    views = tuple(frame(rows) for frame, rows in zip(frames, data.views, strict=True))
+    views = tuple(scaling(rows) for scaling, rows in zip(scalings, data.views, strict=True))
     phi = Phi.of(views, pairs=pairs)
     w = even_weights(phi)
-    return SimilarityModel(descriptors, frames, phi, w, w, all_of(len(descriptors)), {})
+    return SimilarityModel(descriptors, scalings, phi, w, w, all_of(len(descriptors)), {})
 
 
 def complete(data: DescribedPictures) -> Ints:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sightline._typing import Floats, Ints
-from sightline.collection.similarity.descriptors import Framed, stored, too_rare
+from sightline.collection.similarity.descriptors import ScaledPictures, stored, too_rare
 from sightline.collection.similarity.model import (
     SimilarityModel,
     load_similarity_model,
@@ -110,7 +110,7 @@ def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityM
     judged, drawn, ids = triplets_of(judgements[-MOST:], reader.snapshot.ids())
     if not len(judged) + len(drawn):
         return model, Lesson(0, 0, judged.n_contradicted, 0, 0)
-    data = model.framed(stored(reader.snapshot, ids, model.descriptors, model.lengths))
+    data = model.scaled(stored(reader.snapshot, ids, model.descriptors, model.lengths))
     rows = _differences(model, data, judged)
     every = np.concatenate([rows, _differences(model, data, drawn)])
     order = np.random.default_rng(0).permutation(len(every))
@@ -120,7 +120,7 @@ def with_judgements(reader: Reader, model: SimilarityModel) -> tuple[SimilarityM
     return replace(model, w=learner.w_, judged=len(every)), lesson
 
 
-def _differences(model: SimilarityModel, data: Framed, t: PictureTriplets) -> Floats:
+def _differences(model: SimilarityModel, data: ScaledPictures, t: PictureTriplets) -> Floats:
     difference = model.pairs(data, t.query, t.first)
     difference -= model.pairs(data, t.query, t.second)
     return difference
@@ -138,10 +138,10 @@ def triplets_of(
     pool = seeded(live, POOL)
     q, p = (np.array([getattr(j, n) for j in judgements], np.int64) for n in ("query", "picture"))
     ids = np.unique(np.concatenate([q, p, pool]))
-    alike = np.array([float(j.alike) for j in judgements])
+    alike = np.array([float(j.similar) for j in judgements])
     at_q, at_p = np.searchsorted(ids, q), np.searchsorted(ids, p)
     judged = of_judgements(at_q, at_p, alike, MOST_TRIPLETS)
-    last = {(j.query, j.picture): j.alike for j in judgements}
+    last = {(j.query, j.picture): j.similar for j in judgements}
     fit = [pair for pair, like in last.items() if like]
     drawn = [
         (query, picture, other)

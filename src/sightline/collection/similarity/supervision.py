@@ -3,7 +3,7 @@
     judgements   somebody compared pictures; used where 30 queries or more were judged
     tags         pictures share a word; words on more than a quarter of the pictures do not count,
                  or, where no other is left, on more than half of them
-    classes      pictures share a word, and each that carries any carries exactly one
+    classes      pictures share a word, and each that has any has exactly one
     folders      pictures are in the same folder
 
 Unless a source is named, the first that covers 100 pictures or more is used; where none does, the
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Bools, Ints
-from sightline.collection.models.dataset import carried
+from sightline.collection.models.dataset import tag_pairs
 from sightline.errors import CollectionError, UsageError
 from sightline.records import QuerySet, SimilarityJudgement
 from sightline.solvers.picture_triplets import PictureTriplets, of_judgements, of_tags
@@ -107,7 +107,7 @@ class Supervision:
     def _judged(self) -> tuple[Ints, Ints, NDArray[np.int8]]:
         q = np.searchsorted(self.ids, [j.query for j in self.judgements])
         p = np.searchsorted(self.ids, [j.picture for j in self.judgements])
-        return q, p, np.array([j.alike for j in self.judgements], np.int8)
+        return q, p, np.array([j.similar for j in self.judgements], np.int8)
 
 
 def check_source(source: str) -> None:
@@ -187,7 +187,7 @@ def _of_judgements(
 def _of_words(
     snapshot: Snapshot, ids: Ints, copies: Ints, source: Source, most: float
 ) -> Supervision | None:
-    picture, term = carried(snapshot)
+    picture, term = tag_pairs(snapshot)
     present = np.isin(picture, ids)
     return _labelled(source, ids, picture[present], term[present], copies, most)
 
@@ -223,7 +223,7 @@ def _labelled(
 def query_set(relevance: NDArray[np.int8]) -> QuerySet:
     """Return the queries of the matrix `Supervision.relevance`.
 
-    >>> query_set(np.array([[1, 0, 1], [0, 0, -1]], np.int8)).fitting(0).tolist()
+    >>> query_set(np.array([[1, 0, 1], [0, 0, -1]], np.int8)).relevant_to(0).tolist()
     [0, 2]
     """
     query, fit = np.nonzero(relevance == 1)

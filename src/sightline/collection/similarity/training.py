@@ -34,7 +34,7 @@ from sightline.collection.models.versions import SIMILARITY
 from sightline.collection.similarity.candidates import choose_shortlist, measure_recall
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
-    Framed,
+    ScaledPictures,
     descriptors_of,
     lengths_of,
     stored,
@@ -59,8 +59,8 @@ from sightline.errors import CollectionError, DataError
 from sightline.measures.many import average_precisions
 from sightline.measures.significance import wilcoxon
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
-from sightline.similarity.frames import FRAMES, PLAIN, Frame
 from sightline.similarity.pairs import Phi
+from sightline.similarity.scaling import PLAIN, SCALINGS, FeatureScaling
 from sightline.store.events import EventLog
 from sightline.store.folder import Reader, StoreFolder
 from sightline.store.snapshot import Snapshot
@@ -100,7 +100,7 @@ class SimilarReport:
     source: str
     learner: str
     descriptors: tuple[str, ...]
-    frames: tuple[str, ...]
+    scalings: tuple[str, ...]
     constant: tuple[str, ...]
     single: str
     table: tuple[tuple[str, float], ...]
@@ -121,7 +121,7 @@ class SimilarReport:
         nearest: list[Json] = [[self.descriptors[i], how] for i, how in s.descriptors]
         return {
             "kind": "similarity", "source": self.source, "learner": self.learner,
-            "features": list[Json](self.descriptors), "scaling": list[Json](self.frames),
+            "features": list[Json](self.descriptors), "scaling": list[Json](self.scalings),
             "constant": list[Json](self.constant), "too_rare": dict(self.too_rare),
             "single": self.single, "pictures": self.pictures, "left_out": self.left_out,
             "model": self.model, "version": self.version, "unproven": self.unproven,
@@ -134,7 +134,7 @@ class SimilarReport:
             "trials": [{"learner": name, "avgp": value} for name, value in self.table],
             # Names of earlier releases: of the command line, and of jobs of the service.
             "chosen": self.learner, "descriptors": list[Json](self.descriptors),
-            "frames": list[Json](self.frames),
+            "frames": list[Json](self.scalings),
             "proof": {
                 **p.to_dict(), **p.figures({"queries": "n", "AvgP": "candidate"}),
                 "single_is": self.single, "harmed_rate": p.harmed_rate,
@@ -186,7 +186,7 @@ def train_similar(
             learned_from=training.supervision.ids, note=f"train --similar: {learner}", wait=wait,
         )  # fmt: skip
     return SimilarReport(
-        supervision.source, learner, model.names, tuple(f.kind for f in model.frames),
+        supervision.source, learner, model.names, tuple(f.kind for f in model.scalings),
         model.constant, training.single_name, tuple(table), proof, shortlist,
         len(training.supervision), training.left_out, training.too_rare, name, version,
         not proof.is_proven, forced, time.monotonic() - started,
@@ -222,7 +222,7 @@ class _SimilarityTraining:
 
     def _scale(self, blank: SimilarityModel) -> None:
         self.blank = blank
-        self.data: Framed = blank.framed(self.raw)
+        self.data: ScaledPictures = blank.scaled(self.raw)
 
     @property
     def single_name(self) -> str:
@@ -239,8 +239,8 @@ class _SimilarityTraining:
                 "or words, then: sightline index"
             )
         rest = np.flatnonzero(~self.held)
-        frames = choose_frames(self.supervision, self.raw, queries.queries, rest)
-        self._scale(evenly(self.blank.descriptors, frames, self.raw.only(rest)))
+        scalings = choose_scalings(self.supervision, self.raw, queries.queries, rest)
+        self._scale(evenly(self.blank.descriptors, scalings, self.raw.only(rest)))
         queries = replace(queries, data=self.data)
         n = self.blank.phi.n_components
         alone = _means(queries.avgp(self.blank, list(np.eye(n))))
@@ -266,7 +266,7 @@ class _SimilarityTraining:
         single[self.single] = 1.0
         candidate, alone = queries.avgp(model, [proof_w, single])
         untrained = self.untrained
-        even = replace(queries, data=untrained.framed(self.raw)).avgp(untrained, [untrained.w])[0]
+        even = replace(queries, data=untrained.scaled(self.raw)).avgp(untrained, [untrained.w])[0]
         test = wilcoxon(candidate, even)
         report = GateReport(
             SIMILARITY, len(queries), float(candidate.mean()), float(even.mean()), p=test.p,
@@ -319,7 +319,7 @@ class _SimilarityTraining:
             current = uniform(self.snapshot)
         ids = self.supervision.ids
         data = stored(self.snapshot, ids, current.descriptors, current.lengths)
-        avgp = replace(queries, data=current.framed(data)).avgp(current, [current.proof])
+        avgp = replace(queries, data=current.scaled(data)).avgp(current, [current.proof])
         return float(avgp.mean()), lost
 
 
@@ -343,16 +343,16 @@ LONG = 600
 _QUICK = (PLAIN, "root", "reduced")
 
 
-def frames_to_try(view: View) -> tuple[str, ...]:
+def scalings_to_try(view: View) -> tuple[str, ...]:
     """Return the scalings to try for a descriptor; a sparse one is not scaled."""
     if hasattr(view, "tocsr"):
         return (PLAIN,)
-    return FRAMES if view.shape[1] <= LONG else _QUICK
+    return SCALINGS if view.shape[1] <= LONG else _QUICK
 
 
-def choose_frames(
+def choose_scalings(
     supervision: Supervision, data: DescribedPictures, queries: Ints, pictures: Ints
-) -> tuple[Frame, ...]:
+) -> tuple[FeatureScaling, ...]:
     """Return the best scaling of each descriptor; no scaling if there are no queries.
 
     Parameters
@@ -364,24 +364,26 @@ def choose_frames(
     ranked = pictures
     if len(ranked) > SCALING_PICTURES:
         ranked = np.sort(np.random.default_rng(0).choice(pictures, SCALING_PICTURES, replace=False))
-    plain = Framed(data.views, data.have)
+    plain = ScaledPictures(data.views, data.have)
     evaluation = usable_queries(supervision, plain, queries, ranked, SCALING_QUERIES)
     return tuple(_best(evaluation, data, v, pictures) for v in range(len(data.views)))
 
 
-def _best(evaluation: EvaluationQueries, data: DescribedPictures, v: int, pictures: Ints) -> Frame:
+def _best(
+    evaluation: EvaluationQueries, data: DescribedPictures, v: int, pictures: Ints
+) -> FeatureScaling:
     rows = data.views[v]
-    frames = [Frame.of(kind, rows[pictures]) for kind in frames_to_try(rows)]
-    if len(frames) == 1 or not len(evaluation):
-        return frames[0]
+    scalings = [FeatureScaling.of(kind, rows[pictures]) for kind in scalings_to_try(rows)]
+    if len(scalings) == 1 or not len(evaluation):
+        return scalings[0]
     one = DescribedPictures((rows,), data.have[:, v : v + 1])
     avgp = []
-    for frame in frames:
-        model = evenly(("",), (frame,), one.only(pictures), PAIRS)
-        scaled = replace(evaluation, data=model.framed(one))
+    for scaling in scalings:
+        model = evenly(("",), (scaling,), one.only(pictures), PAIRS)
+        scaled = replace(evaluation, data=model.scaled(one))
         avgp.append(float(scaled.avgp(model, [model.w]).mean()))
     best = int(np.argmax(avgp))
-    return frames[best if avgp[best] >= avgp[0] + LEAST else 0]
+    return scalings[best if avgp[best] >= avgp[0] + LEAST else 0]
 
 
 UNIFORM = "uniform"
@@ -421,7 +423,7 @@ class EvaluationQueries:
     """Query pictures, and the pictures they rank, by position."""
 
     supervision: Supervision
-    data: Framed
+    data: ScaledPictures
     queries: Ints
     pictures: Ints
 
@@ -446,7 +448,7 @@ class EvaluationQueries:
 
 
 def usable_queries(
-    supervision: Supervision, data: Framed, queries: Ints, pictures: Ints, most: int
+    supervision: Supervision, data: ScaledPictures, queries: Ints, pictures: Ints, most: int
 ) -> EvaluationQueries:
     """Return at most a given number of queries that have positives and negatives."""
     usable = []

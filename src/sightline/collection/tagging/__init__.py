@@ -45,7 +45,7 @@ class Tagging:
     ) -> Review:
         """Suggest words, as `Collection.tag` does, for review with yes or no.
 
-        Each answer is on disk at once, and no question is asked twice. Pictures carry accepted
+        Each answer is on disk at once, and no question is asked twice. Pictures have accepted
         words after the review is closed. Parameters other than these are as of `Collection.tag`.
 
         Parameters
@@ -140,7 +140,7 @@ class Tagging:
         return undo_answer(self._collection.store_folder, session, picture, word)
 
     def apply_accepted(self) -> int:
-        """Make pictures carry exactly the accepted words; return the number of changed ones."""
+        """Give pictures exactly the accepted words; return the number of changed ones."""
         from sightline.collection.tagging.review import apply_accepted
 
         return apply_accepted(self._collection.store_folder, self._collection.settings.wait)

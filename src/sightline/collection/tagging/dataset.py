@@ -1,7 +1,7 @@
 """The data set of the region model: stored regions of pictures, and their words.
 
 Words come from tags and judgements, mapped by the owner's list. A word is learned if at least three
-pictures carry it and others do not. Of more than 60 words the most frequent are learned, since with
+pictures have it and others do not. Of more than 60 words the most frequent are learned, since with
 four times the words exact inference takes twenty times as long.
 
 The paper merges synonyms and drops words that no region can show. Only the owner knows which these
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Ints
-from sightline.collection.models.dataset import carried_and_judged
+from sightline.collection.models.dataset import tagged_and_judged
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Judgement, SparseRows
 from sightline.regions.cut_picture import CutPicture, unpacked
@@ -85,7 +85,7 @@ class RegionDataset:
     terms : ndarray of int64
         The words that are learned, ascending.
     labels : ndarray of shape (pictures, words)
-        Which picture carries which word.
+        Which picture has which word.
     inputs : Inputs
         Regions of the pictures.
     feature : str
@@ -118,8 +118,8 @@ def load_region_dataset(
     counts_as: Mapping[int, int | None],
     kind: str = "",
 ) -> RegionDataset:
-    """Load all pictures that carry a word and have regions, of one kind if it is named."""
-    picture, term = carried_and_judged(snapshot, judgements, counts_as)
+    """Load all pictures that have a word and have regions, of one kind if it is named."""
+    picture, term = tagged_and_judged(snapshot, judgements, counts_as)
     tagged = np.unique(picture)
     feature = region_feature(snapshot, tagged, kind)
     ids = kept_ids(snapshot, feature, tagged)
@@ -179,16 +179,16 @@ def cuts(snapshot: Snapshot, feature: str, ids: Ints) -> Iterator[CutPicture]:
 
 
 def table(ids: Ints, terms: Ints, picture: Ints, term: Ints) -> Bools:
-    """Return which pictures carry which words, by pairs; both lists ascending.
+    """Return which pictures have which words, by pairs; both lists ascending.
 
     >>> one = np.array([1])
     >>> table(np.array([1, 2]), np.array([7, 9]), one, np.array([9])).tolist()
     [[False, True], [False, False]]
     """
-    carries = np.zeros((len(ids), len(terms)), np.bool_)
+    tagged = np.zeros((len(ids), len(terms)), np.bool_)
     present = np.isin(picture, ids) & np.isin(term, terms)
-    carries[np.searchsorted(ids, picture[present]), np.searchsorted(terms, term[present])] = True
-    return carries
+    tagged[np.searchsorted(ids, picture[present]), np.searchsorted(terms, term[present])] = True
+    return tagged
 
 
 def _labels(ids: Ints, picture: Ints, term: Ints) -> tuple[Ints, Bools, int, int]:
@@ -251,7 +251,7 @@ def load_list(folder: Path) -> WordList:
     except FileNotFoundError:
         return WordList()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise UsageError(f"{path} cannot be read: {e}. Mend it, or remove it.") from e
+        raise UsageError(f"{path} cannot be read: {e}. Correct it, or remove it.") from e
     return _checked(content, path)
 
 
@@ -271,7 +271,7 @@ def _checked(content: Mapping[str, object], path: Path) -> WordList:
         if synonym in drop or word in merge or word in drop:
             raise UsageError(
                 f"{path}: {synonym!r} counts as {word!r}, but one of them is dropped or counts as "
-                "another word. Let each word stand once."
+                "another word. Name each word once."
             )
     return WordList(tuple(sorted(set(drop))), tuple(sorted(merge.items())))
 

@@ -154,7 +154,7 @@ def draw_regions(
 
 def labelled(h: LocalizedHit) -> list[Labelled]:
     """Return the words of a hit with their legends."""
-    legends = [f"{w.likely:.0%} likely" + ", tagged" * w.carried for w in h.words]
+    legends = [f"{w.likely:.0%} likely" + ", tagged" * w.tagged for w in h.words]
     return [Labelled(w.word, text, w.mask) for w, text in zip(h.words, legends, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """The regions of a query's words in its hits.
 
 Each known word is assigned to the regions that fit it best, jointly with the words the picture
-carries and those predicted for it, since a region shows at most one thing.
+has and those predicted for it, since a region shows at most one thing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from sightline.collection.models.dataset import carried, cleaned
+from sightline.collection.models.dataset import cleaned, tag_pairs
 from sightline.collection.query import NotLearned
 from sightline.collection.tagging.dataset import (
     Inputs,
@@ -36,14 +36,14 @@ class WordRegion:
 
     word: str
     likely: float
-    carried: bool
+    tagged: bool
     box: Box
     mask: Mask
 
     def to_dict(self) -> dict[str, Json]:
         """Return the region as JSON."""
         return {
-            "word": self.word, "likely": self.likely, "carried": self.carried,
+            "word": self.word, "likely": self.likely, "tagged": self.tagged, "carried": self.tagged,
             "box": asdict(self.box), "mask": mask_dict(self.mask),
         }  # fmt: skip
 
@@ -81,7 +81,7 @@ def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> Loca
     """Return the regions of a query's words in each hit."""
     with store_folder.reader() as reader:
         tagger = current_region_tagger(store_folder, reader.snapshot.regions)
-        query_words = [t.text for t in parse(query).wanted]
+        query_words = [t.text for t in parse(query).terms]
         columns = tagger.columns(term_id(t) for t in query_words)
         known_words = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]
         unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
@@ -93,7 +93,7 @@ def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> Loca
             return LocalizedHits(query, tuple(none), unknown)
         region_cuts = list(cuts(reader.snapshot, tagger.feature, ids))
         inputs = Inputs.of(region_cuts)
-        pairs = cleaned(*carried(reader.snapshot), tagger.words.counts_as())
+        pairs = cleaned(*tag_pairs(reader.snapshot), tagger.words.counts_as())
         has = table(ids, tagger.terms, *pairs)
         tags = has | tagger.predict(inputs).tags
         tags[:, [j for _, j in known_words]] = True

@@ -42,8 +42,8 @@ class RegionTagger:
         Ids of the training pictures.
     margins : ndarray of float32
         Their cross-validated margins, (pictures, words).
-    carried : ndarray of bool
-        Which words they carried at training time, (pictures, words).
+    tagged : ndarray of bool
+        Which words they had as tags at training time, (pictures, words).
     marks : ndarray of int64
         Digests of their regions, to notice changed ones.
     words : WordList
@@ -58,7 +58,7 @@ class RegionTagger:
     feature: str
     ids: Ints
     margins: NDArray[np.float32]
-    carried: Bools
+    tagged: Bools
     marks: Ints
     words: WordList = field(default_factory=WordList)
     about: dict[str, Json] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class RegionTagger:
 
     def likely(self, margins: Doubles) -> Doubles:
         """Return the probabilities of words from their margins."""
-        slope, offset = calibrate(self.margins, self.carried)
+        slope, offset = calibrate(self.margins, self.tagged)
         # Beyond 700 exp overflows.
         return 1 / (1 + np.exp(-np.clip(slope * margins + offset, -700, 700)))
 
@@ -118,7 +118,7 @@ class RegionTagger:
             **{f"served/{k}": a for k, a in self.served.to_arrays().items()},
             **{f"proof/{k}": a for k, a in self.proof.to_arrays().items()},
             "terms": self.terms, "ids": self.ids, "margins": self.margins,
-            "carried": self.carried.astype(np.uint8), "marks": self.marks,
+            "carried": self.tagged.astype(np.uint8), "marks": self.marks,
         }  # fmt: skip
         plain = {k: a.astype(np.uint8) if a.dtype == np.bool_ else a for k, a in arrays.items()}
         return {**self.about, "feature": self.feature, "list": words}, plain

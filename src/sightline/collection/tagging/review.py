@@ -5,9 +5,9 @@ to a doubt, is a negative one. Either way the pair is settled: `suggest` does no
 again, and every training uses it like all judgements. A review is a session: `sessions` lists it,
 and it can be reverted.
 
-Pictures also carry accepted words from then on, with the session as their source. That needs the
+Pictures also have accepted words from then on, with the session as their source. That needs the
 writer lock, so it is done when the review ends, and again by the next one: whatever is in the log
-and not yet carried is written (`settle`).
+and not yet applied is written (`settle`).
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ class Review:
 
     def answer(self, suggestion: Suggestion, yes: bool) -> None:
         """Record whether a suggestion is right; it is on disk when this returns."""
-        if [t.text for t in parse(str(Term(suggestion.word))).wanted] != [suggestion.word]:
+        if [t.text for t in parse(str(Term(suggestion.word))).terms] != [suggestion.word]:
             raise UsageError(f"{suggestion.word!r} is not one word, so it cannot be judged.")
         fits = yes if suggestion.add else not yes
         mark = secrets.token_hex(5)
         body: dict[str, Json] = {
             "query": str(Term(suggestion.word)), "relevance": 1.0 if fits else 0.0,
             "source": SOURCE, "mark": mark, "model": self._model,
-            # A doubted word that stays is carried already, by its earlier source.
+            # A doubted word that stays is a tag already, by its earlier source.
             "word": suggestion.word if suggestion.add and fits else "",
         }  # fmt: skip
         self._append(NewEvent("judged", suggestion.picture, body, self.id))
@@ -180,7 +180,7 @@ def pending(store_folder: StoreFolder) -> bool:
 
 
 def settle(store_folder: StoreFolder, wait: float) -> int:
-    """Make pictures carry exactly the accepted words; return the number of changed ones."""
+    """Give pictures exactly the accepted words; return the number of changed ones."""
     count = 0
     with Writer(store_folder, "tag --review", wait) as writer:
         c = writer.catalogue

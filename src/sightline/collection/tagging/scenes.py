@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from sightline._typing import Ints
-from sightline.collection.models.dataset import carried, cleaned
+from sightline.collection.models.dataset import cleaned, tag_pairs
 from sightline.collection.tagging.dataset import (
     Inputs,
     cut_otherwise,
@@ -94,15 +94,15 @@ def find_scenes(
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)
         names = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
         predicted, fits = _predicted(reader, tagger, ids, progress)
-        carried_words = table(ids, tagger.terms, *cleaned(*carried(reader.snapshot), _list(tagger)))
-        carried_words |= predicted.tags
-        usual = carried_words.mean(axis=0) if len(ids) else np.zeros(len(names))
+        tags = table(ids, tagger.terms, *cleaned(*tag_pairs(reader.snapshot), _list(tagger)))
+        tags |= predicted.tags
+        usual = tags.mean(axis=0) if len(ids) else np.zeros(len(names))
         scenes = []
         for s in range(tagger.n_scenes):
             members = np.flatnonzero(predicted.scenes == s)
             if not len(members):
                 continue
-            share = carried_words[members].mean(axis=0)
+            share = tags[members].mean(axis=0)
             best = np.argsort(-(share - usual), kind="stable")[:n_words]
             words = tuple(
                 SceneWord(names[j], round(float(share[j]), 4), round(float(usual[j]), 4))

@@ -1,4 +1,4 @@
-"""Suggested tags: words that pictures probably lack, and carried words that are probably wrong.
+"""Suggested tags: words that pictures probably lack, and tags that are probably wrong.
 
 A word is proposed if its margin is above the threshold that keeps the promised precision on the
 collection's own pictures (`thresholds`). A word without such a threshold is never proposed, and is
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from sightline._typing import Bools, Ints
-from sightline.collection.models.dataset import carried, cleaned, term_verdicts
+from sightline.collection.models.dataset import cleaned, tag_pairs, term_verdicts
 from sightline.collection.tagging.dataset import (
     Inputs,
     cut_otherwise,
@@ -55,7 +55,7 @@ class Suggestion:
     word : str
         The word in its usual spelling.
     add : bool
-        False if the picture carries the word and probably should not.
+        False if the picture has the word and probably should not.
     confidence : float
         The cross-validated probability that the suggestion is right.
     scene : int
@@ -91,7 +91,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Abstained:
-    """A word that is never proposed: the number of pictures that carry it, and why."""
+    """A word that is never proposed: the number of pictures that have it, and why."""
 
     word: str
     pictures: int
@@ -102,14 +102,14 @@ class Abstained:
 class Promise:
     """A word that is proposed, and its cross-validated precision.
 
-    `pictures` is the number that carry it, `given` the number with a margin above the threshold,
-    and `right` the number of those that carry it; `promised` is the lower bound of their share
+    `pictures` is the number that have it, `proposed` the number with a margin above the threshold,
+    and `right` the number of those that have it; `promised` is the lower bound of their share
     (Wilson, 95 %).
     """
 
     word: str
     pictures: int
-    given: int
+    proposed: int
     right: int
     promised: float
 
@@ -210,9 +210,9 @@ class _Suggester:
     ) -> None:
         self.reader, self.tagger, self.removals = reader, tagger, removals
         margins = tagger.margins.astype(np.float64)
-        self.sure: Thresholds = thresholds(margins, tagger.carried, precision)
+        self.sure: Thresholds = thresholds(margins, tagger.tagged, precision)
         self.names: Sequence[str] = spelled(tagger.terms, reader.catalogue.terms(), tagger.words)
-        self.pairs = cleaned(*carried(reader.snapshot), tagger.words.counts_as())
+        self.pairs = cleaned(*tag_pairs(reader.snapshot), tagger.words.counts_as())
         self.judged = 0
 
     def suggest(self, ids: Ints, judged: set[tuple[int, int]]) -> list[Suggestion]:
@@ -267,8 +267,10 @@ def region_of_word(cut: CutPicture, owner: Ints, word: int) -> tuple[Box, Mask]:
 
 def _promises(sure: Thresholds, names: Sequence[str]) -> tuple[Promise, ...]:
     some = np.flatnonzero(np.isfinite(sure.give))
-    counts = [c[some].tolist() for c in (sure.carriers, sure.given, sure.right)]
-    low = wilson_lower(sure.right[some].astype(np.float64), sure.given[some].astype(np.float64))
+    counts = [c[some].tolist() for c in (sure.n_tagged, sure.n_proposed, sure.right)]
+    low = wilson_lower(
+        sure.right[some].astype(np.float64), sure.n_proposed[some].astype(np.float64)
+    )
     columns = zip(some.tolist(), *counts, low.round(4).tolist(), strict=True)
     promises = [Promise(names[j], *rest) for j, *rest in columns]
     return tuple(sorted(promises, key=lambda w: (-w.pictures, w.word)))
@@ -277,7 +279,7 @@ def _promises(sure: Thresholds, names: Sequence[str]) -> tuple[Promise, ...]:
 def _abstained(sure: Thresholds, names: Sequence[str], least: int) -> tuple[Abstained, ...]:
     abstained = []
     for j in np.flatnonzero(~np.isfinite(sure.give)).tolist():
-        few = f"fewer than {least} pictures carry it"
-        why = few if sure.carriers[j] < least else "it cannot be predicted surely enough"
-        abstained.append(Abstained(names[j], int(sure.carriers[j]), why))
+        few = f"fewer than {least} pictures have it"
+        why = few if sure.n_tagged[j] < least else "it cannot be predicted surely enough"
+        abstained.append(Abstained(names[j], int(sure.n_tagged[j]), why))
     return tuple(sorted(abstained, key=lambda a: (-a.pictures, a.word)))

@@ -7,8 +7,8 @@ pictures is never proposed. A picture without the word counts as a mistake, alth
 have forgotten the word. No word is proposed where its probability is below one half
 (`words.calibration`).
 
-A carried word is doubted if the model would not propose it, at most one in twenty of its carriers
-has a margin as low, and among all pictures with a margin as low the promised share does not carry
+A tag is doubted if the model would not propose it, at most one in twenty of the pictures with it
+has a margin as low, and among all pictures with a margin as low the promised share does not have
 it.
 """
 
@@ -24,7 +24,7 @@ from sightline.errors import ParameterError
 from sightline.words.calibration import calibrate
 
 Z = 1.6449
-_LEAST_CARRIERS = 20
+_LEAST_TAGGED = 20
 _OUTLIERS = 0.05
 
 
@@ -32,14 +32,15 @@ _OUTLIERS = 0.05
 class Thresholds:
     """The margins from which each word is proposed, and below which it is doubted.
 
-    If no threshold keeps the precision, `give` is infinity and `doubt` minus infinity. `carriers`
-    counts pictures that carry the word, `given` those above the threshold, `right` those with both.
+    If no threshold keeps the precision, `give` is infinity and `doubt` minus infinity. `n_tagged`
+    counts pictures that have the word, `n_proposed` those above the threshold, `right` those
+    with both.
     """
 
     give: Doubles
     doubt: Doubles
-    carriers: NDArray[np.int64]
-    given: NDArray[np.int64]
+    n_tagged: NDArray[np.int64]
+    n_proposed: NDArray[np.int64]
     right: NDArray[np.int64]
 
 
@@ -64,32 +65,32 @@ def least_pictures(precision: float) -> int:
     return int(np.ceil(precision * Z * Z / (1 - precision)))
 
 
-def thresholds(margins: Doubles, carried: Bools, precision: float) -> Thresholds:
+def thresholds(margins: Doubles, tagged: Bools, precision: float) -> Thresholds:
     """Choose the thresholds of all words by cross-validated margins, (pictures, words).
 
     >>> margins = np.linspace(-1, 1, 200)[:, None]
     >>> chosen = thresholds(margins, margins > 0.2, 0.9)
-    >>> float(chosen.give[0].round(1)), int(chosen.given[0]), int(chosen.right[0])
+    >>> float(chosen.give[0].round(1)), int(chosen.n_proposed[0]), int(chosen.right[0])
     (0.2, 81, 80)
     """
     if not 0.5 <= precision < 1:
         raise ParameterError.of("precision", "tag", "from 0.5 to below 1", precision)
-    slope, offset = calibrate(margins.astype(np.float32), carried)
-    columns = zip(margins.T, carried.T, -offset / slope, strict=True)
+    slope, offset = calibrate(margins.astype(np.float32), tagged)
+    columns = zip(margins.T, tagged.T, -offset / slope, strict=True)
     chosen = [_one(m, c, even, precision) for m, c, even in columns]
-    give, doubt, given, right = zip(*chosen, strict=True) if chosen else ((), (), (), ())
+    give, doubt, n_proposed, right = zip(*chosen, strict=True) if chosen else ((), (), (), ())
     return Thresholds(
         np.array(give, np.float64), np.array(doubt, np.float64),
-        carried.sum(axis=0).astype(np.int64), np.array(given, np.int64),
+        tagged.sum(axis=0).astype(np.int64), np.array(n_proposed, np.int64),
         np.array(right, np.int64),
     )  # fmt: skip
 
 
 def _one(
-    margin: Doubles, carried: Bools, even: float, precision: float
+    margin: Doubles, tagged: Bools, even: float, precision: float
 ) -> tuple[float, float, int, int]:
     order = np.argsort(-margin, kind="stable")
-    sorted_, yes = margin[order], carried[order]
+    sorted_, yes = margin[order], tagged[order]
     right, n = np.cumsum(yes).astype(np.float64), np.arange(1, len(yes) + 1, dtype=np.float64)
     # A threshold cannot separate equal margins.
     ends = np.append(sorted_[1:] != sorted_[:-1], True)
@@ -102,13 +103,13 @@ def _one(
 
 
 def _doubt(rising: Doubles, yes: Bools, precision: float) -> float:
-    """Return the margin up to which a carried word is doubted."""
-    carriers = int(yes.sum())
-    if carriers < _LEAST_CARRIERS:
+    """Return the margin up to which a tag is doubted."""
+    n_tagged = int(yes.sum())
+    if n_tagged < _LEAST_TAGGED:
         return -np.inf
     with_it, n = np.cumsum(yes), np.arange(1, len(yes) + 1, dtype=np.float64)
     first = np.append(rising[1:] != rising[:-1], True)
-    few = with_it <= _OUTLIERS * carriers
+    few = with_it <= _OUTLIERS * n_tagged
     rarely = wilson_lower(n - with_it, n) >= precision
     fit = np.flatnonzero(first & few & rarely & (rising < 0))
     return float(rising[fit[-1]]) if len(fit) else -np.inf

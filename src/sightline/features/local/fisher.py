@@ -85,7 +85,7 @@ class Fisher:
         arrays: dict[str, Floats] = {}
         for kind in _KINDS:
             middle, directions = main_directions(getattr(sample, kind), cls.n_directions)
-            points = _placed(getattr(sample, kind), middle, directions, sample.places)
+            points = _placed(getattr(sample, kind), middle, directions, sample.positions)
             n = max(1, min(cls.n_components, len(points) // _LEAST_POINTS))
             mixture = Mixture.fit(points, n, seed)
             found = (middle, directions, mixture.weights, mixture.means, mixture.variances)
@@ -103,7 +103,7 @@ class Fisher:
         for i in chosen.tolist():
             found = dense_descriptors(pictures[i], cls.cells, cls.step)
             some = np.sort(rng.choice(len(found), min(most, len(found)), replace=False))
-            parts.append((found.gradients[some], found.colors[some], found.places[some]))
+            parts.append((found.gradients[some], found.colors[some], found.positions[some]))
         gradients, colors, places = (np.concatenate(p) for p in zip(*parts, strict=True))
         return Descriptors(gradients, colors, places)
 
@@ -133,7 +133,7 @@ class Fisher:
         row = np.empty(self.length, np.float32)
         for kind, part in self.parts.items():
             middle, directions = (self.arrays[f"{kind}_{name}"] for name in _ARRAYS[:2])
-            points = _placed(getattr(found, kind), middle, directions, found.places)
+            points = _placed(getattr(found, kind), middle, directions, found.positions)
             row[part] = improved(self._mixtures[kind].fisher_vector(points))
         return np.asarray(l2_normalize(row, np.linalg.norm(row)))
 

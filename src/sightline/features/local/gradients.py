@@ -49,16 +49,16 @@ class Descriptors:
         Histograms of gradients.
     colors : ndarray of shape (descriptors, 96)
         Statistics of colours.
-    places : ndarray of float32
+    positions : ndarray of float32
         The middle of each, (down, right) in 0..1 of the picture.
     """
 
     gradients: Floats
     colors: Floats
-    places: Floats
+    positions: Floats
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.positions)
 
 
 def dense_descriptors(rgb: RGB, cells: tuple[int, ...] = (3, 5, 8), step: int = 5) -> Descriptors:
@@ -77,7 +77,7 @@ def dense_descriptors(rgb: RGB, cells: tuple[int, ...] = (3, 5, 8), step: int = 
     Examples
     --------
     >>> found = dense_descriptors(np.zeros((128, 192, 3), np.uint8))
-    >>> found.gradients.shape, found.colors.shape, found.places.shape
+    >>> found.gradients.shape, found.colors.shape, found.positions.shape
     ((2318, 128), (2318, 96), (2318, 2))
     """
     from sightline.features.local._gradients_fast import describe, integrate

@@ -50,7 +50,7 @@ class Keypoints:
     ----------
     descriptors : ndarray of shape (keypoints, 128)
         Histograms of gradients around each.
-    places : ndarray of float64
+    positions : ndarray of float64
         (down, right) in pixels of the picture.
     sigmas : ndarray of float64
         The scale of each, in pixels.
@@ -59,7 +59,7 @@ class Keypoints:
     """
 
     descriptors: Floats
-    places: Doubles
+    positions: Doubles
     sigmas: Doubles
     angles: Doubles
 
@@ -90,7 +90,7 @@ def keypoints(rgb: RGB, most: int = MOST) -> Keypoints:
     >>> y, x = np.indices((64, 64))
     >>> disc = ((y - 30) ** 2 + (x - 30) ** 2 < 100).astype(np.uint8)[..., None] * 255
     >>> found = keypoints(np.repeat(disc, 3, axis=2))
-    >>> {tuple(p) for p in found.places.round().tolist()}, float(found.sigmas[0].round())
+    >>> {tuple(p) for p in found.positions.round().tolist()}, float(found.sigmas[0].round())
     ({(30.0, 30.0)}, 6.0)
     """
     octaves = _octaves(checked(rgb))

@@ -88,15 +88,15 @@ def sum_rows(
 
 
 @njit(cache=True, nogil=True)
-def apply_carriers(
-    out: Floats, rows: Floats, at: Ints, weights: Floats, carrier_scores: Floats, term_row: Int32s,
+def apply_tagged(
+    out: Floats, rows: Floats, at: Ints, weights: Floats, tagged_scores: Floats, term_row: Int32s,
     cursor: Ints, end: Ints, marks: Bytes, start: int, stop: int, least: np.float32,
 ) -> int:  # fmt: skip
-    """Sum again for the pictures that carry a word; return how many sums are not below `least`.
+    """Sum again for the pictures that have a word; return how many sums are not below `least`.
 
-    A mark has a bit for each word that its picture carries. A picture that carries several words is
+    A mark has a bit for each word that its picture has. A picture that has several words is
     summed several times, the last time with all of them. `cursor` is the position of each word's
-    next carrier.
+    next picture.
     """
     near = 0
     for i in range(len(at)):
@@ -114,7 +114,7 @@ def apply_carriers(
             for word in range(len(at)):
                 # Read even if it is not needed, which is cheaper than a branch.
                 score = rows[at[word], start + j]
-                part = weights[word] * (carrier_scores[word] if (mark >> word) & 1 else score)
+                part = weights[word] * (tagged_scores[word] if (mark >> word) & 1 else score)
                 total = part if word == 0 else total + part
             out[j] = total
             near += not (total < least)
@@ -217,25 +217,25 @@ def offer_block(
 
 @njit(cache=True, nogil=True)
 def find_words(
-    terms: Ints, scored: Ints, carried: Ints, term_start: Ints, n_carriers: int, at: Ints,
+    terms: Ints, scored: Ints, indexed: Ints, term_start: Ints, n_postings: int, at: Ints,
     cursor: Ints, end: Ints,
 ) -> bool:  # fmt: skip
-    """Find the row and the carriers of each word; return whether all have a row."""
+    """Find the row and the pictures of each word; return whether all have a row."""
     for i in range(len(terms)):
         at[i] = np.searchsorted(scored, terms[i])
         if at[i] == len(scored) or scored[at[i]] != terms[i]:
             return False
-        j = np.searchsorted(carried, terms[i])
+        j = np.searchsorted(indexed, terms[i])
         cursor[i] = end[i] = 0
-        if j < len(carried) and carried[j] == terms[i]:
+        if j < len(indexed) and indexed[j] == terms[i]:
             cursor[i] = max(term_start[j], 0)
-            end[i] = min(term_start[j + 1], n_carriers)
+            end[i] = min(term_start[j + 1], n_postings)
     return True
 
 
 @njit(cache=True, nogil=True)
 def scan(
-    terms: Ints, weights: Floats, carrier_scores: Floats, scored: Ints, rows: Floats, carried: Ints,
+    terms: Ints, weights: Floats, tagged_scores: Floats, scored: Ints, rows: Floats, indexed: Ints,
     term_start: Ints, term_row: Int32s, ids: Ints, excluded: Ints, only: Ints, filtered: bool,
     best_scores: Floats, best_ids: Ints, count: Ints,
 ) -> int:  # fmt: skip
@@ -245,7 +245,7 @@ def scan(
     Returns FINE, NO_ROW if a word has no row of scores, or a row whose score is NaN.
     """
     at, cursor, end = np.empty_like(terms), np.empty_like(terms), np.empty_like(terms)
-    if not find_words(terms, scored, carried, term_start, len(term_row), at, cursor, end):
+    if not find_words(terms, scored, indexed, term_start, len(term_row), at, cursor, end):
         return NO_ROW
     n = min(rows.shape[1], len(ids))
     buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.uint8)
@@ -262,8 +262,8 @@ def scan(
         out = buffer[: stop - start]
         least = least_of(best_scores, count)
         near = sum_rows(out, rows, at, weights, start, stop, least)
-        near += apply_carriers(
-            out, rows, at, weights, carrier_scores, term_row, cursor, end, marks, start, stop, least
+        near += apply_tagged(
+            out, rows, at, weights, tagged_scores, term_row, cursor, end, marks, start, stop, least
         )
         while next_excluded < len(excluded) and excluded[next_excluded] < stop:
             if excluded[next_excluded] >= start:

@@ -123,15 +123,15 @@ def word_top(
 ) -> Top | None:
     """Return the k best pictures for words.
 
-    The score of a picture that carries a word is not the model's, so all carriers are scored here,
-    which takes no more than the words they carry.
+    The score of a picture that has a word is not the model's, so all pictures with a word
+    are scored here, by their words alone.
     """
-    carriers = _carriers(p, query.terms)
+    tagged = _tagged(p, query.terms)
     if where is not None:
-        carriers = np.intersect1d(carriers, where)
+        tagged = np.intersect1d(tagged, where)
 
     def ranked(ids: Ints) -> Top:
-        ids = np.union1d(ids, carriers)
+        ids = np.union1d(ids, tagged)
         return word_rows.word_top(p.segments, p.model, query, k, ids, without=without)
 
     return _ask_until_enough(ranked, k, _factor(p, where), _filtered(ask, where), limit)
@@ -174,8 +174,8 @@ def _tolerance(bound: float, top: Top) -> float:
     return _TOLERANCE * max(abs(bound), abs(float(top.scores[0])))
 
 
-def _carriers(p: Published, terms: Ints) -> Ints:
-    ids = [s.ids[s.carriers(t)] for s in p.segments for t in terms.tolist()]
+def _tagged(p: Published, terms: Ints) -> Ints:
+    ids = [s.ids[s.postings(t)] for s in p.segments for t in terms.tolist()]
     return np.unique(np.concatenate([*ids, np.zeros(0, np.int64)]))
 
 

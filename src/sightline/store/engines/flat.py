@@ -251,7 +251,7 @@ def sparse_top(
 ) -> Top:
     """Return the k pictures whose words are most similar to weighted words, by cosine.
 
-    A picture's vector is the L2-normalised idf of its words. Pictures that carry none of the words
+    A picture's vector is the L2-normalised idf of its words. Pictures that have none of the words
     of the query have no score and never appear.
     """
     best = Best(k)
@@ -280,9 +280,9 @@ def _word_scores(
     dense = np.zeros(len(s.base["ids"]))
     hit = np.zeros(len(dense), bool)
     for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
-        carriers = s.carriers(term)
-        dense[carriers] += weight * idf.get(term, 0.0)
-        hit[carriers] = True
+        tagged = s.postings(term)
+        dense[tagged] += weight * idf.get(term, 0.0)
+        hit[tagged] = True
     rows = np.flatnonzero(hit)
     return rows, dense[rows]
 

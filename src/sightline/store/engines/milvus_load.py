@@ -51,8 +51,8 @@ class Loaded:
         Its name in Milvus.
     state : str
         "kept" (it was complete), "new", or "resumed".
-    sent : int
-        How many rows had to be sent.
+    loaded : int
+        Number of rows that were sent.
     probes : Probes
         How it is searched.
     """
@@ -60,7 +60,7 @@ class Loaded:
     table: EngineTable
     name: str
     state: str
-    sent: int = 0
+    loaded: int = 0
     probes: probing.Probes = field(default_factory=probing.Probes)
 
     def to_dict(self) -> dict[str, Json]:
@@ -68,7 +68,7 @@ class Loaded:
         t = self.table
         return {
             "feature": t.feature, "by": t.by, "length": t.length, "rows": t.rows,
-            "table": self.name, "state": self.state, "sent": self.sent, **asdict(self.probes),
+            "table": self.name, "state": self.state, "sent": self.loaded, **asdict(self.probes),
         }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ class Load:
         The tables of that version.
     dropped : tuple of str
         Tables that were removed.
-    at_home : tuple of str
+    local : tuple of str
         Features that Milvus cannot hold; they are searched locally.
     """
 
@@ -94,14 +94,14 @@ class Load:
     version: int
     tables: tuple[Loaded, ...]
     dropped: tuple[str, ...] = ()
-    at_home: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return the report as JSON."""
         return {
             "uri": self.uri, "version": self.version,
             "tables": [t.to_dict() for t in self.tables],
-            "dropped": list[Json](self.dropped), "at_home": list[Json](self.at_home),
+            "dropped": list[Json](self.dropped), "at_home": list[Json](self.local),
         }  # fmt: skip
 
 

@@ -91,7 +91,7 @@ class _NumpyScan:
         self.query, self.best = query, Best(k)
         weights = np.asarray(query.weights, np.float32)
         self.weights = list(weights)
-        self.carrier_scores = list(weights * np.asarray(query.known, np.float32))
+        self.tagged_scores = list(weights * np.asarray(query.known, np.float32))
         self.total, self.part = np.zeros(0, np.float32), np.zeros(0, np.float32)
         self.waiting: list[tuple[Ints, Floats]] = []
         self.n_waiting = 0
@@ -122,23 +122,23 @@ class _NumpyScan:
         self._offer(s.ids, sums)
 
     def _sums(self, s: OpenSegment, rows: Sequence[Floats]) -> Floats:
-        """Return the weighted sums; a word that a picture carries counts by `query.known`."""
+        """Return the weighted sums; a word that a picture has counts by `query.known`."""
         n = len(rows[0])
         if len(self.total) < n:
             self.total, self.part = np.empty(n, np.float32), np.empty(n, np.float32)
         total, part = self.total[:n], self.part[:n]
         start, term_row = s.base["term_start"], s.base["term_row"]
         for i, at in enumerate(_positions(s.base["terms"], self.query.terms)):
-            weight, carrier_score = self.weights[i], self.carrier_scores[i]
-            carriers = term_row[start[at] : start[at + 1]] if at >= 0 else _NO_ROWS
+            weight, tagged_score = self.weights[i], self.tagged_scores[i]
+            tagged = term_row[start[at] : start[at + 1]] if at >= 0 else _NO_ROWS
             if i and weight == 1:
-                carrier_sums = total[carriers] + carrier_score
+                tagged_sums = total[tagged] + tagged_score
                 np.add(total, rows[i], total)
-                total[carriers] = carrier_sums
+                total[tagged] = tagged_sums
                 continue
             buffer = part if i else total
             np.multiply(rows[i], weight, buffer)
-            buffer[carriers] = carrier_score
+            buffer[tagged] = tagged_score
             if i:
                 np.add(total, part, total)
         return total
@@ -150,8 +150,8 @@ class _NumpyScan:
             part = rows[i][only] * self.weights[i]
             if at >= 0:
                 start = s.base["term_start"]
-                carriers = s.base["term_row"][start[at] : start[at + 1]]
-                part[np.isin(only, carriers)] = self.carrier_scores[i]
+                tagged = s.base["term_row"][start[at] : start[at + 1]]
+                part[np.isin(only, tagged)] = self.tagged_scores[i]
             total = total + part if i else part
         return total
 

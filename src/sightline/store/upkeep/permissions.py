@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sightline.contracts import Json
 from sightline.store.durable import PRIVATE_FILE, PRIVATE_FOLDER, disk_errors
 
 _OTHERS = 0o077
@@ -31,6 +32,10 @@ class Exposed:
 
     def __str__(self) -> str:
         return f"{self.file} {self.mode:04o}"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as JSON, the mode as octal digits."""
+        return {"file": self.file, "mode": f"{self.mode:04o}"}
 
 
 def exposed(folder: Path) -> tuple[Exposed, ...]:

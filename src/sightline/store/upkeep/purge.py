@@ -33,9 +33,9 @@ def purge(
         snapshot = Snapshot(store_folder.shards, writer.version)
         faiss_files.remove_larger(store_folder.ivf, snapshot.published)
         count = writer.log.purge(picture_ids, session_ids)
-        carried = snapshot.vocabulary()[0].tolist()
+        in_use = snapshot.vocabulary()[0].tolist()
         with transaction(writer.catalogue.db, writer.catalogue.path):
-            writer.catalogue.forget(picture_ids, keep_terms=carried)
+            writer.catalogue.forget(picture_ids, keep_terms=in_use)
         with database_errors(store_folder.catalogue):
             writer.catalogue.db.execute("VACUUM")
         for path in (*store_folder.path.glob("*.damaged-*"), *store_folder.path.glob("*.schema-*")):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.contracts import Progress
+from sightline.contracts import Json, Progress
 from sightline.errors import NoCollection, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from sightline.progress import NoProgress
 from sightline.store import seal
@@ -51,6 +51,10 @@ class StoreProblem:
     what: str
     derived: bool = True
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the problem as JSON."""
+        return {"file": self.file, "what": self.what, "derived": self.derived}
+
 
 @dataclass(frozen=True, slots=True)
 class Verified:
@@ -86,6 +90,17 @@ class Verified:
     def sound(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problems
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the outcome as JSON."""
+        return {
+            "sound": self.sound, "sealed": self.sealed, "files": self.files, "bytes": self.n_bytes,
+            "problems": [p.to_dict() for p in self.problems],
+            "leftovers": list[Json](self.strays),
+            "permissions": {
+                "exposed": [e.to_dict() for e in self.exposed], "restricted": self.restricted,
+            },
+        }  # fmt: skip
 
 
 def verify(

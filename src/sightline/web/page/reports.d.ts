@@ -18,6 +18,7 @@ export interface Suggestion {
 export interface WordPrecision {
   word: string;
   pictures: number;
+  proposed: number;
   given: number;
   right: number;
   promised: number;

@@ -105,7 +105,7 @@ export class Reviewing {
   /** @param {Turn} turn */
   async _send(turn) {
     const { picture, word, add } = turn.suggestion;
-    const body = { answers: [{ picture, word, add, yes: turn.yes }], precision: turn.precision, carry: false };
+    const body = { answers: [{ picture, word, add, yes: turn.yes }], precision: turn.precision, apply: false };
     const outcome = await sure("/v1/tags/answers", this.session ? { ...body, session: this.session } : body);
     if (outcome.session) this.session = outcome.session;
     turn.counted = outcome.answered > 0;
@@ -156,7 +156,7 @@ export class Reviewing {
     await this._line;
     if (!this.unapplied) return 0;
     this.unapplied = false;
-    return /** @type {number | null} */ ((await post("/v1/tags/carry")).carried);
+    return /** @type {number | null} */ ((await post("/v1/tags/carry")).changed);
   }
 }
 

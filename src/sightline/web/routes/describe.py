@@ -22,6 +22,7 @@ class Word(BaseModel):
     word: str
     score: float
     fits: bool
+    tagged: bool
     carried: bool
 
 
@@ -148,7 +149,7 @@ def _words(description: Annotation) -> DescribedWords:
     return DescribedWords(
         version=description.version, picture=description.picture,
         words=[
-            Word(word=w.word, score=w.score, fits=w.fits, carried=w.carried)
+            Word(word=w.word, score=w.score, fits=w.fits, tagged=w.tagged, carried=w.tagged)
             for w in description.words
         ],
     )  # fmt: skip

@@ -6,12 +6,13 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from sightline.exchange.exported import EARLIER_KINDS, Kind
 from sightline.registry import EXPORT_FORMATS
 from sightline.store.durable import scratch_folder
 from sightline.web.problems import Problem
@@ -40,7 +41,8 @@ FileFormat = Annotated[
         lambda: [name for name, entry in EXPORT_FORMATS.items() if entry.is_file], "format"
     ),
 ]
-Kinds = Annotated[tuple[Literal["accepted", "carried", "proposed"], ...], Field(max_length=3)]
+KindName = Annotated[Kind, BeforeValidator(lambda kind: EARLIER_KINDS.get(kind, kind))]
+Kinds = Annotated[tuple[KindName, ...], Field(max_length=3)]
 
 
 @router.get("/export", response_class=Response, responses=_FILE)

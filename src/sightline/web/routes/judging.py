@@ -72,7 +72,7 @@ class Reverted(BaseModel):
 def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> MarkedResponse:
     """Judge pictures; judgements are durable when the response is sent."""
     service.here([*body.positive, *body.negative])
-    with service.talks.use(session) as s:
+    with service.sessions.use(session) as s:
         n = s.mark(positive=body.positive, negative=body.negative, key=key)
         judged = len(s.judged)
     version = service.collection.store.version()
@@ -82,7 +82,7 @@ def judge(session: One, body: MarkBody, service: Writable, key: Key = "") -> Mar
 @router.post("/{session}/undo")
 def undo(session: One, service: Writable, key: Key = "") -> UndoneResponse:
     """Undo the last judgements."""
-    with service.talks.use(session) as s:
+    with service.sessions.use(session) as s:
         judged = s.undo(key=key)
     fit, unfit = ([p for p, fits in judged.items() if fits is kind] for kind in (True, False))
     version = service.collection.store.version()
@@ -94,7 +94,7 @@ def undo(session: One, service: Writable, key: Key = "") -> UndoneResponse:
 @router.post("/{session}/word")
 def save(session: One, body: WordBody, service: Writable) -> Saved:
     """Add a word to the relevant pictures, so that search and train use it."""
-    with service.talks.use(session) as s:
+    with service.sessions.use(session) as s:
         n = s.save_as(body.word)
     version = service.collection.store.version()
     return Saved(version=version, session=session, word=body.word, pictures=n)

@@ -153,5 +153,5 @@ def _found(service: Service, target: int | str, fit: list[int], unfit: list[int]
         return c.sessions.refine(words_only(target), positive=fit, negative=unfit, k=k)
     # The target is itself a positive example.
     return c.sessions.refine(
-        pictures=target, positive=[p for p in fit if p != target], negative=unfit, k=k
+        examples=target, positive=[p for p in fit if p != target], negative=unfit, k=k
     )

@@ -56,6 +56,7 @@ class WordPlace(PlaceResponse):
 
     word: str
     likely: float
+    tagged: bool
     carried: bool
 
 
@@ -89,6 +90,7 @@ class WhyWord(BaseModel):
     """
 
     word: str
+    tagged: bool
     carried: bool
     weight: float
     number: float
@@ -231,7 +233,11 @@ def place(box: FoundBox, mask: FoundMask) -> PlaceResponse:
 def _hit_place(h: LocalizedHit) -> HitPlace:
     words = [
         WordPlace(
-            **place(w.box, w.mask).model_dump(), word=w.word, likely=w.likely, carried=w.carried
+            **place(w.box, w.mask).model_dump(),
+            word=w.word,
+            likely=w.likely,
+            tagged=w.tagged,
+            carried=w.tagged,
         )
         for w in h.words
     ]

@@ -32,7 +32,7 @@ class AnswerRequest(Body):
 class AnswersBody(Body):
     """Answers to suggestions of this precision.
 
-    `session` continues an earlier review. With `carry` false, accepted words are not yet added to
+    `session` continues an earlier review. With `apply` false, accepted words are not yet added to
     the pictures: `/v1/tags/carry` or the next review does that. A review of many single answers
     then publishes one version in place of one for each answer.
     """
@@ -40,20 +40,21 @@ class AnswersBody(Body):
     answers: Annotated[tuple[AnswerRequest, ...], Field(min_length=1, max_length=NAMED)]
     precision: Precision = 0.9
     session: Name | None = None
-    carry: bool = True
+    apply: bool = True
 
 
 class Reviewed(BaseModel):
     """The stored answers and their session; other suggestions are no longer current.
 
-    `carried` is the number of pictures whose words changed; None if that was postponed, or another
-    process is changing the store. The next review then applies the answers.
+    `changed` (earlier `carried`) is the number of pictures whose words changed; None if that was
+    postponed, or another process is changing the store. The next review then applies the answers.
     """
 
     version: int
     session: str | None
     answered: int
     not_asked: int
+    changed: int | None
     carried: int | None
 
 
@@ -73,10 +74,11 @@ class UndoneAnswerResponse(BaseModel):
     stood: bool
 
 
-class Carried(BaseModel):
+class Applied(BaseModel):
     """The number of pictures whose words changed; None while another process writes."""
 
     version: int
+    changed: int | None
     carried: int | None
 
 
@@ -88,9 +90,9 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
     if body.session is not None:
         _refuse_others(service, body.session)
     review = service.collection.tagging.review(
-        *pictures, precision=body.precision, session=body.session or "", apply=body.carry
+        *pictures, precision=body.precision, session=body.session or "", apply=body.apply
     )
-    carried: int | None = None
+    changed: int | None = None
     try:
         for s in review.suggestions:
             yes = replies.get((s.picture, s.word, s.add))
@@ -98,14 +100,15 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
                 review.answer(s, yes)
     finally:
         try:
-            carried = review.close()
+            changed = review.close()
         except StoreBusy:
-            carried = None  # The answers are stored; the next review applies them.
+            changed = None  # The answers are stored; the next review applies them.
     n = review.answered
+    changed = changed if body.apply else None
     return Reviewed(
         version=service.collection.store.version(),
         session=review.id if n else body.session, answered=n,
-        not_asked=len(replies) - n, carried=carried if body.carry else None,
+        not_asked=len(replies) - n, changed=changed, carried=changed,
     )  # fmt: skip
 
 
@@ -120,13 +123,13 @@ def undo(body: UndoBody, service: Writable) -> UndoneAnswerResponse:
 
 
 @router.post("/carry")
-def carry(service: Writable) -> Carried:
+def apply(service: Writable) -> Applied:
     """Apply the answers of reviews to the words of pictures."""
     try:
-        carried: int | None = service.collection.tagging.apply_accepted()
+        changed: int | None = service.collection.tagging.apply_accepted()
     except StoreBusy:
-        carried = None
-    return Carried(version=service.collection.store.version(), carried=carried)
+        changed = None
+    return Applied(version=service.collection.store.version(), changed=changed, carried=changed)
 
 
 def _refuse_others(service: Service, session: str) -> None:

@@ -130,7 +130,7 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
     if body.positive or body.negative:
         positive, negative = service.here(body.positive), service.here(body.negative)
         both = c.sessions.refine(
-            query, pictures=positive, negative=negative, k=page.depth, filters=chosen
+            query, examples=positive, negative=negative, k=page.depth, filters=chosen
         )
         return hits(both, page, both.remarks)
     results = c.search(
@@ -172,7 +172,7 @@ async def search_words_and_picture(
     def find(path: str, compute: Compute) -> HitsResponse:
         query, negative = words_only(asked.query), service.here(asked.negative)
         results = c.sessions.refine(
-            query, pictures=[path, *service.here(asked.positive)], negative=negative,
+            query, examples=[path, *service.here(asked.positive)], negative=negative,
             k=page.depth, feature=asked.feature, compute=compute,
             filters=asked.filters_in(service),
         )  # fmt: skip

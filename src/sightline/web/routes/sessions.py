@@ -109,10 +109,8 @@ def begin(body: BeginBody, service: Writable) -> RoundResponse:
     if bool(query.strip()) == bool(body.positive):
         raise Problem(400, "usage", "Begin with words or with pictures: one of query and positive.")
     examples, chosen = service.here(body.positive), body.filters_in(service)
-    session = service.talks.begin(
-        query=query, pictures=examples, feature=body.feature, filters=chosen
-    )
-    with service.talks.use(session.id) as s:
+    session = service.sessions.begin(query, examples, body.feature, chosen)
+    with service.sessions.use(session.id) as s:
         first = _round(s.next(Page(body.k, None).depth), body.k)
         # The session is durable before its name is returned.
         s.begin()
@@ -158,7 +156,7 @@ def session_hits(
 
     `telling` is what `informative` was called in earlier releases.
     """
-    with service.talks.use(session) as s:
+    with service.sessions.use(session) as s:
         if how != "best":
             return _round(s.propose(k), k)
         return _round(s.next(k, hide_judged=hide_judged), k)
@@ -180,10 +178,6 @@ def _round(r: SessionRanking, k: int) -> RoundResponse:
 
 
 def _state(s: SessionState) -> State:
-    examples = [p for p in s.like if isinstance(p, int)]
-    return State(
-        id=s.id, query=s.query, examples=examples, positive=s.relevant, negative=s.other,
-        like=examples, relevant=s.relevant, other=s.other, rounds=s.rounds,
-        undone=s.undone, begun=s.begun, last=s.last, words=list(s.words),
-        state=s.state, resumable=s.resumable,
-    )  # fmt: skip
+    # A picture from outside the collection has no id.
+    examples = [p for p in s.examples if isinstance(p, int)]
+    return State.model_validate({**s.to_dict(), "examples": examples, "like": examples})

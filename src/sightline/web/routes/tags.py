@@ -41,12 +41,14 @@ class SuggestionResponse(PlaceResponse):
 class PromiseResponse(BaseModel):
     """A word that can be suggested, with its precision on held-out pictures.
 
-    Of the `given` held-out pictures above its threshold, `right` have the word; `promised` is the
-    lower confidence bound of that share. `pictures` is the number of pictures with the word.
+    Of the `proposed` (earlier `given`) held-out pictures above its threshold, `right` have the
+    word; `promised` is the lower confidence bound of that share. `pictures` is the number of
+    pictures with the word.
     """
 
     word: str
     pictures: int
+    proposed: int
     given: int
     right: int
     promised: float
@@ -85,7 +87,7 @@ def tags(body: TagBody, service: Served) -> SuggestionsResponse:
     return SuggestionsResponse(
         version=version,
         suggestions=[_suggestion(s) for s in suggestions.suggestions],
-        words=[PromiseResponse(**asdict(w)) for w in suggestions.words],
+        words=[PromiseResponse(**asdict(w), given=w.proposed) for w in suggestions.words],
         abstained=[
             AbstainedResponse(word=a.word, pictures=a.pictures, why=a.why)
             for a in suggestions.abstained

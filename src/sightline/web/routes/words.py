@@ -12,18 +12,18 @@ from sightline.web.shapes import Served, number_of_results
 router = APIRouter(prefix="/v1", tags=["words"])
 
 
-class CarriedWordResponse(BaseModel):
+class WordCountResponse(BaseModel):
     """A word, or a tag of several words, and its number of pictures."""
 
     word: str
     pictures: int
 
 
-class CarriedWords(BaseModel):
+class WordCounts(BaseModel):
     """Words with a prefix, most frequent first."""
 
     version: int
-    words: list[CarriedWordResponse]
+    words: list[WordCountResponse]
 
 
 @router.get("/words")
@@ -31,10 +31,10 @@ def words(
     service: Served,
     k: Annotated[int, number_of_results(10)],
     prefix: Annotated[str, Query(max_length=200)] = "",
-) -> CarriedWords:
+) -> WordCounts:
     """Return the words of pictures that start with a prefix."""
     found, version = service.collection.words.vocabulary(prefix, k)
-    return CarriedWords(
+    return WordCounts(
         version=version,
-        words=[CarriedWordResponse(word=w.word, pictures=w.pictures) for w in found],
+        words=[WordCountResponse(word=w.word, pictures=w.pictures) for w in found],
     )

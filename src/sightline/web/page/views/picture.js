@@ -163,10 +163,10 @@ async function showFacts(hit, image) {
 /** @param {number} id */
 async function showWords(id) {
   const { words } = await get(`/v1/pictures/${id}/words`, { k: 10 });
-  const lines = words.map((/** @type {{ word: string, score: number, fits: boolean, carried: boolean }} */ w) =>
+  const lines = words.map((/** @type {{ word: string, score: number, fits: boolean, tagged: boolean }} */ w) =>
     el(
       "li", { class: w.fits ? "" : "faint" },
-      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.carried ? " · has the tag" : "",
+      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.tagged ? " · has the tag" : "",
     ),
   );
   return el(

@@ -13,7 +13,7 @@ import { abstained, unready } from "./reviewempty.js";
 // From this window width on, the options are open.
 const WIDE = 640;
 /** @type {Record<string, string[]>} */
-const EXPORTED = { accepted: ["accepted"], all: ["accepted", "carried"], proposed: ["proposed"] };
+const EXPORTED = { accepted: ["accepted"], all: ["accepted", "tagged"], proposed: ["proposed"] };
 
 class Review {
   /** @param {HTMLElement} host */

@@ -135,8 +135,8 @@ function isShown(p) {
 function rightness(s, p) {
   if (!p) return "";
   const tagged = `${some(p.pictures, "picture has", "pictures have")} “${s.word}”.`;
-  if (!s.add || !p.given) return tagged;
-  return `“${s.word}” was right ${p.right} of ${p.given} times on held-out pictures. ${tagged}`;
+  if (!s.add || !p.proposed) return tagged;
+  return `“${s.word}” was right ${p.right} of ${p.proposed} times on held-out pictures. ${tagged}`;
 }
 
 /** @param {number} share */

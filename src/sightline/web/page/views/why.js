@@ -10,8 +10,8 @@ import { shares } from "./shares.js";
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Box} Box */
 /** @typedef {import("../types").Mask} Mask */
-/** @typedef {{ word: string, carried: boolean, weight: number, contribution: number, seen: number | null, learned: boolean, parts?: number[][] }} WordShare */
-/** @typedef {{ word: string, likely: number, carried: boolean, box: Box, mask: Mask }} WordRegion */
+/** @typedef {{ word: string, tagged: boolean, weight: number, contribution: number, seen: number | null, learned: boolean, parts?: number[][] }} WordShare */
+/** @typedef {{ word: string, likely: number, tagged: boolean, box: Box, mask: Mask }} WordRegion */
 /** @typedef {(pen: HTMLCanvasElement) => void} Drawing */
 
 const FINE = 8;
@@ -103,7 +103,7 @@ async function explained(hit, query, shown) {
       "tr", {}, el("th", { scope: "row" }, w.word),
       el("td", { class: "number" }, w.contribution.toFixed(2)),
       el("td", { class: "number" }, w.seen === null ? "" : `${Math.round(100 * w.seen)} %`),
-      el("td", {}, [w.carried ? "has the tag" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
+      el("td", {}, [w.tagged ? "has the tag" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -16,8 +16,7 @@ from sightline.cli.common import (
     text_of,
     wait_option,
 )
-from sightline.cli.filters import filter_options, filters_of, full_path
-from sightline.cli.tag.uncut import say_uncut
+from sightline.cli.filters import FilterOptions, filter_options, filters_of, full_path
 from sightline.errors import UsageError
 from sightline.records import shown
 
@@ -60,7 +59,7 @@ def tag(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Suggest words for PICTURES, all by default, each with its region.
 
@@ -128,10 +127,32 @@ def say_about(suggestions: Suggestions) -> None:
         more = f" and {len(suggestions.abstained) - _NAMED} more" * (
             len(suggestions.abstained) > _NAMED
         )
-        click.echo(f"never proposed, for too little is known: {', '.join(names)}{more}", err=True)
+        click.echo(f"never proposed, for lack of evidence: {', '.join(names)}{more}", err=True)
 
 
 def _row(c: Collection, s: Suggestion) -> tuple[object, ...]:
     b, kind = s.box, "add" if s.add else "remove"
     path = text_of(full_path(c, s.path))
     return kind, s.word, s.confidence, path, s.scene, b.left, b.top, b.width, b.height
+
+
+def say_uncut(without: int, otherwise: int) -> None:
+    """Report how many pictures lack the regions that the model needs, and what to run.
+
+    Parameters
+    ----------
+    without : int
+        Number of pictures that lack them.
+    otherwise : int
+        How many of these have regions with another fingerprint; only a new training uses them.
+    """
+    if n := without - otherwise:
+        click.echo(
+            f"{counted(n, 'picture')} not cut into regions yet. Run: sightline index", err=True
+        )
+    if otherwise:
+        click.echo(
+            f"{counted(otherwise, 'picture')} cut into regions anew since the training. "
+            "Run: sightline train regions",
+            err=True,
+        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -15,10 +16,16 @@ from sightline.cli.common import (
     print_csv,
     print_json,
 )
-from sightline.cli.filters import filter_options, filters_of
-from sightline.cli.scenes.sheets import draw_sheets
-from sightline.cli.tag.uncut import say_uncut
+from sightline.cli.filters import FilterOptions, filter_options, filters_of
+from sightline.cli.tag import say_uncut
 from sightline.errors import UsageError
+from sightline.records import shown
+
+if TYPE_CHECKING:
+    from sightline.collection import Collection
+    from sightline.collection.tagging.scenes import Scene, Scenes
+
+_ON_A_SHEET = 20
 
 
 @click.command()
@@ -37,7 +44,7 @@ def scenes(
     collection: str | None,
     store: str | None,
     debug: bool,
-    **given: Any,
+    **given: Unpack[FilterOptions],
 ) -> int:
     """Group pictures by learned scenes, each with its most distinctive words.
 
@@ -60,5 +67,27 @@ def scenes(
             distinctive = ", ".join(f"{w.word} {w.share:.0%}" for w in s.words)
             click.echo(f"scene {s.number}\t{counted(len(s.pictures), 'picture')}\t{distinctive}")
     if sheet is not None:
-        draw_sheets(c, groups, Path(sheet))
+        _draw_sheets(c, groups, Path(sheet))
     return 0
+
+
+def _draw_sheets(c: Collection, groups: Scenes, folder: Path) -> None:
+    """Draw the most probable pictures of each scene.
+
+    Sheets of an earlier run are removed; a folder with any other file is rejected.
+    """
+    from sightline.collection.tagging.drawing import SCENES, clear_drawings, save_drawing
+    from sightline.pictures.thumbnails import contact_sheet
+
+    clear_drawings(folder, SCENES)
+    for s in groups:
+        sheet = contact_sheet(c.pictures.thumbnails(s.pictures[:_ON_A_SHEET]), _titles(c, s))
+        save_drawing(sheet, folder / f"scene-{s.number:02d}.png", SCENES)
+    click.echo(f"drew {counted(len(groups), 'sheet')} into {folder}", err=True)
+
+
+def _titles(c: Collection, s: Scene) -> list[str]:
+    best = s.pictures[:_ON_A_SHEET]
+    with c.store_folder.reader() as reader:
+        facts = reader.catalogue.facts(best)
+    return [shown(os.path.basename(facts[p].path)) if p in facts else "" for p in best]

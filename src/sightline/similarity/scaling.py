@@ -1,6 +1,6 @@
-"""Frames: the scaling of a feature before pictures are compared by it, fitted on training pictures.
+"""Feature scaling before pictures are compared, fitted on training pictures.
 
-    plain      as they are
+    plain      not scaled
     unit       L2-normalised
     root       signed square roots, L2-normalised
     standard   standardised, clipped to 3 standard deviations
@@ -12,7 +12,7 @@
     compact    the same with 256 directions, strong ones damped as `whitening` does: the best for
                relevance feedback with a network's activations
 
-Which one is best differs between features; it is selected on queries.
+Which one is best differs between features; it is selected by validation queries.
 """
 
 from __future__ import annotations
@@ -143,14 +143,14 @@ _KINDS: dict[str, _Kind] = {
 }
 
 KINDS = tuple(_KINDS)
-"""The frames by name."""
+"""The scalings by name."""
 
-FRAMES = tuple(kind for kind in KINDS if kind != COMPACT)
+SCALINGS = tuple(kind for kind in KINDS if kind != COMPACT)
 """Those in the grid of similarity models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class FeatureScaling:
     """The scaling of one feature, fitted on training pictures.
 
     Attributes
@@ -165,11 +165,11 @@ class Frame:
     Examples
     --------
     >>> rows = np.array([[3, 4], [0, 2], [0, 0]], dtype=np.float32)
-    >>> Frame.of("unit", rows)(rows)
+    >>> FeatureScaling.of("unit", rows)(rows)
     array([[0.6, 0.8],
            [0. , 1. ],
            [0. , 0. ]], dtype=float32)
-    >>> Frame.of("ranks", rows)(rows).round(2)
+    >>> FeatureScaling.of("ranks", rows)(rows).round(2)
     array([[0.67, 0.67],
            [0.  , 0.33],
            [0.  , 0.  ]], dtype=float32)
@@ -180,21 +180,21 @@ class Frame:
     arrays: Arrays
 
     @classmethod
-    def of(cls, kind: str, train: Any) -> Frame:
-        """Learn from the rows of training pictures, dense or, for `plain` alone, sparse."""
+    def of(cls, kind: str, train: Any) -> FeatureScaling:
+        """Fit to the rows of training pictures, dense or, for `plain` alone, sparse."""
         if kind not in _KINDS:
-            raise ParameterError.of("kind", "Frame", f"one of {', '.join(KINDS)}", kind)
+            raise ParameterError.of("kind", "FeatureScaling", f"one of {', '.join(KINDS)}", kind)
         rows = as_rows(train)
         if not rows.shape[0]:
-            raise DataError("There is no picture to learn a frame from. Give at least one.")
+            raise DataError("There is no picture to fit a scaling to. Give at least one.")
         fitted = {} if kind == PLAIN else _KINDS[kind].fit(dense(rows))
         return cls(kind, int(rows.shape[1]), fitted)
 
     @classmethod
-    def from_arrays(cls, kind: str, length: int, arrays: Arrays) -> Frame:
+    def from_arrays(cls, kind: str, length: int, arrays: Arrays) -> FeatureScaling:
         """Return the scaling that these arrays are of."""
         if kind not in _KINDS:
-            raise DataError(f"There is no frame {kind!r}. Known: {', '.join(KINDS)}.")
+            raise DataError(f"There is no feature scaling {kind!r}. Known: {', '.join(KINDS)}.")
         sides = _KINDS[kind].sides
         got = {name: np.shape(a) for name, a in arrays.items()}
         if got.keys() != sides.keys() or not all(
@@ -202,11 +202,11 @@ class Frame:
             and all(n == length or s != "d" for n, s in zip(got[name], of, strict=True))
             for name, of in sides.items()
         ):
-            raise DataError(f"A frame {kind!r} of {length} numbers cannot have arrays {got}.")
+            raise DataError(f"A scaling {kind!r} of {length} numbers cannot have arrays {got}.")
         return cls(kind, length, arrays)
 
     @property
-    def framed_length(self) -> int:
+    def scaled_length(self) -> int:
         """Number of columns after scaling."""
         return int(self.arrays["directions"].shape[1]) if self._shorter else self.length
 
