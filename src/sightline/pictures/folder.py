@@ -26,6 +26,11 @@ UNSUPPORTED = frozenset(
 )
 
 
+_NAMES = tuple(PICTURES | EXTRA | UNSUPPORTED)
+_EXCLUDED = ("excluded", "the setting exclude names it")
+_HIDDEN = ("hidden", "hidden; --hidden reads it")
+
+
 @dataclass(frozen=True, slots=True)
 class SidecarFile:
     """A file beside a picture that holds words for it."""
@@ -104,22 +109,21 @@ def _count_left_out(
     left_out: Tally,
 ) -> None:
     folders, files, obstacles = entries
-    directories = set(folders)
-    others = {name for name in files if not _is_picture(name)}
-    if others:
-        others -= {n for name in files if _is_picture(name) for n in sidecar_names(name)}
-    for name in sorted((*folders, *files, *obstacles)):
-        example = shown(os.path.join(folder, name)) + "/" * (name in directories)
-        if name in exclude and name not in files:
-            left_out.add("excluded", "the setting exclude names it", example)
-        elif not _is_visible(name, hidden) and (name in directories or _is_picture(name)):
-            left_out.add("hidden", "hidden; --hidden reads it", example)
-        elif name in others:
-            left_out.add("no-picture", "no picture by its name", example)
-
-
-def _is_picture(name: bytes) -> bool:
-    return os.path.splitext(name)[1].lower() in PICTURES | EXTRA | UNSUPPORTED
+    for name in sorted(folders):
+        if name in exclude:
+            left_out.add(*_EXCLUDED, shown(os.path.join(folder, name)) + "/")
+        elif not _is_visible(name, hidden):
+            left_out.add(*_HIDDEN, shown(os.path.join(folder, name)) + "/")
+    for name in sorted(obstacles.keys() & {*exclude}):
+        left_out.add(*_EXCLUDED, shown(os.path.join(folder, name)))
+    pictures = {name for name in files if name.lower().endswith(_NAMES)}
+    for name in sorted(name for name in pictures if name[:1] == b"." and not hidden):
+        left_out.add(*_HIDDEN, shown(os.path.join(folder, name)))
+    if len(pictures) < len(files):
+        others = files.keys() - pictures
+        others -= {n for name in pictures for n in sidecar_names(name)}
+        for name in sorted(others):
+            left_out.add("no-picture", "no picture by its name", shown(os.path.join(folder, name)))
 
 
 def _is_visible(name: bytes, hidden: bool) -> bool:
@@ -192,8 +196,9 @@ def _in_folder(
     for name in sorted(files.keys() | obstacles.keys()):
         ending = os.path.splitext(name)[1].lower()
         obstacle = obstacles.get(name)
+        is_picture = ending in PICTURES | EXTRA | UNSUPPORTED
         if not _is_visible(name, hidden) or not (
-            _is_picture(name) or (obstacle is not None and obstacle.folder)
+            is_picture or (obstacle is not None and obstacle.folder)
         ):
             continue
         path = os.path.join(folder, name)

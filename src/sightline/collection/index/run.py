@@ -159,7 +159,7 @@ class IndexRun:
             changed=reader.changed + self.reworded,
             moved=reader.moved,
             gone=self.gone,
-            skipped=tuple(sorted(skipped, key=lambda s: s.path)),
+            skipped=tuple(sorted(skipped, key=lambda s: (s.by_rule, s.path))),
             problems=(*self.problems, *reader.problems),
             version=self.writer.version.number,
             seconds=time.monotonic() - begun,

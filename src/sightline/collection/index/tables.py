@@ -386,7 +386,7 @@ def remembered_rules(catalogue: Catalogue) -> dict[str, ColumnRules]:
 def effective_rules(
     known: Mapping[str, ColumnRules], tables: Sequence[str], rules: ColumnRules
 ) -> dict[str, ColumnRules]:
-    """Return the rules by path: the new ones for `tables`, if there are any, else the known ones."""
+    """Return the rules by path: the new ones for `tables`, if any, else the known ones."""
     return {**known, **(dict.fromkeys(tables, rules) if rules != BY_NAME else {})}
 
 
