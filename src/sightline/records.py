@@ -41,6 +41,11 @@ def _escaped(c: str) -> str:
     return c if c.isprintable() else c.encode("unicode_escape").decode()
 
 
+# How reasons end for formats that are never read.
+NOT_SUPPORTED = "files are not supported"
+ARE_PROGRAMS = "because they can contain programs"
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A file that was not indexed.
@@ -58,6 +63,13 @@ class Skipped:
     path: bytes
     kind: str
     reason: str
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether a rule leaves it out, such as links; otherwise it is a picture that failed."""
+        return self.kind == "special" or (
+            self.kind == "format" and self.reason.endswith((NOT_SUPPORTED, ARE_PROGRAMS))
+        )
 
     def to_dict(self) -> dict[str, str]:
         """Return it as plain values; `os.fsencode` restores the path."""

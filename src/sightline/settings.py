@@ -48,6 +48,9 @@ class Settings:
         Also read files and folders whose name begins with a dot.
     folder_words : bool
         Use the names of the folders that contain a picture as words.
+    txt_as : str
+        How the text of `.txt` files beside pictures is read: labels, text, or auto, which takes a
+        short list for labels and everything else for running text.
     exclude : str
         Folder names to leave out, separated by commas.
     features : str
@@ -81,6 +84,7 @@ class Settings:
     follow: bool = False
     hidden: bool = False
     folder_words: bool = False
+    txt_as: str = "auto"
     exclude: str = ""
     features: str = ""
     wait: float = 0.0
@@ -119,7 +123,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "shards": (1, 1024),
 }
 # Settings of a collection: once given as a flag of `index`, they are saved in the store.
-REMEMBERED = ("follow", "hidden", "folder_words", "exclude", "features")
+REMEMBERED = ("follow", "hidden", "folder_words", "txt_as", "exclude", "features")
+TXT_AS = ("auto", "labels", "text")
 _LEVELS = ("error", "warning", "info", "debug")
 # Groups: "+tls" if encrypted, the host, the port.
 MILVUS = re.compile(r"milvus(\+tls)?://([\w.-]+):(\d{1,5})")
@@ -221,6 +226,8 @@ def _typed(name: str, value: object, default: Value, origin: str) -> Value:
         raise _wrong(name, f"between {low:g} and {high:g}", value, origin)
     if name == "log_level" and typed not in _LEVELS:
         raise _wrong(name, f"one of {', '.join(_LEVELS)}", value, origin)
+    if name == "txt_as" and typed not in TXT_AS:
+        raise _wrong(name, f"one of {', '.join(TXT_AS)}", value, origin)
     if name == "engine" and not _ENGINE.fullmatch(str(typed)):
         raise _wrong(name, "flat, faiss or milvus://HOST:PORT", value, origin)
     if name == "compute" and not _COMPUTE.fullmatch(str(typed)):

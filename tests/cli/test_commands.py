@@ -59,7 +59,7 @@ def test_index_says_what_it_did_and_names_what_it_skipped(shell: Shell) -> None:
     ran = shell("index", "--workers", "1")
     assert ran.code == 0
     assert "9 seen = 8 indexed + 1 skipped (8 new, 0 changed, 0 moved, 0 gone)" in ran.out
-    assert "skipped bad\\n.jpg: the file is empty" in ran.err
+    assert "could not read 1 file: the file is empty (such as bad\\n.jpg)" in ran.err
     assert "index: 9/9 in" in ran.err
     assert shell("index", "--strict").code == 1
     said = json.loads(shell("index", "--json").out)

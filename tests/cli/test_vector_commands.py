@@ -80,8 +80,8 @@ def test_a_refused_file_takes_the_rest_of_the_command_with_it(shell: Shell, tmp_
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("w.jsonl", '{"place": "000.jpg", "text": "a"}\n' * 30, "path or words is missing"),
-        ("w.csv", "path,words\n/etc/a.jpg,tree\n../b.jpg,snow\n", "is not the path of a file in"),
+        ("w.jsonl", '{"place": "000.jpg", "text": "a"}\n' * 30, "no record has a field of path"),
+        ("w.csv", "path,words\n,tree\n000.jpg,\n", "no picture is named (such as line 2)"),
         ("w.csv", "title,words\nx,y\n", "starts with 'title,words'"),
         ("w.jsonl", "nonsense\n", "not JSON"),
     ],

@@ -256,3 +256,48 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, c: Collection) 
         c.export("csv", tmp_path / "file" / "w.csv")
     with pytest.raises(UsageError, match="no folder"):
         c.export("xmp", tmp_path / "file")
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "coco", "xmp"])
+def test_sentences_and_keyword_lists_come_back_as_what_they_were(
+    tmp_path: Path, format: str
+) -> None:
+    folder = tmp_path / "photos"
+    for n in range(3):
+        make_photo(folder / f"{n}.jpg", n)
+    table = tmp_path / "works.jsonl"
+    rows = [
+        {"file_name": "0.jpg", "text": "dog"},
+        {"file_name": "1.jpg", "tags": ["Still Life: Flowers and Fruit", "Paris, Texas"]},
+        {"file_name": "2.jpg", "tags": "snow; trees", "caption": "A photo of a cat, asleep."},
+    ]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first = Collection.open(folder, store=tmp_path / "first", workers=1)
+    reindex(first, table)
+    expected = {
+        b"0.jpg": ((), "dog"),
+        b"1.jpg": (("Still Life: Flowers and Fruit", "Paris, Texas"), ""),
+        b"2.jpg": (("snow", "trees"), "A photo of a cat, asleep."),
+    }
+    assert all_words(first) == expected
+    out = tmp_path / "out"
+    out.mkdir()
+    first.export(format, out)
+    second = Collection.open(folder, store=tmp_path / "second", workers=1)
+    if format == "xmp":
+        for sidecar in out.glob("*.xmp"):
+            (folder / sidecar.name).write_bytes(sidecar.read_bytes())
+        reindex(second)
+    else:
+        reindex(second, next(out.iterdir()))
+    assert all_words(second) == expected
+
+
+def all_words(c: Collection) -> dict[bytes, tuple[tuple[str, ...], str]]:
+    """Return labels and text of each picture, whatever their source."""
+    with c.store_folder.reader() as reader:
+        return {
+            k.path: (tags.tags, tags.text)
+            for k in reader.catalogue.known()
+            for tags in reader.catalogue.words(k.picture)
+        }

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sightline.exchange.exported import ExportedPicture, ExportedWord, writable
 from sightline.exchange.words_csv import csv_parts
 from sightline.exchange.words_json import coco_parts, json_parts
-from sightline.pictures.tables import read_words_file
+from sightline.pictures.tables import inside_of, read_words_file, roots_of
 
 Parts = Callable[[Iterable[ExportedPicture]], Iterator[bytes]]
 FORMS: dict[str, tuple[Parts, str]] = {
@@ -33,19 +33,27 @@ def picture(
     return ExportedPicture(number, path, 40, 20, "JPEG", given, caption)
 
 
-def read_back(tmp_path: Path, form: str, *pictures: ExportedPicture) -> dict[bytes, list[str]]:
+def read_back(
+    tmp_path: Path, form: str, *pictures: ExportedPicture
+) -> dict[bytes, tuple[tuple[str, ...], str]]:
     parts, ending = FORMS[form]
     file = tmp_path / f"words{ending}"
     file.write_bytes(b"".join(parts(pictures)))
-    read = read_words_file(file, os.fsencode(tmp_path))
-    assert read.problems == ()
-    return {path: [*tags.tags, *([tags.text] if tags.text else [])] for path, tags in read}
+    read = read_words_file(file)
+    assert not read.dropped and not read.ignored and not read.remarks
+    roots = roots_of(os.fsencode(tmp_path))
+    words = {inside_of(key, roots): tags for key, tags in read.keyed[0].words.items()}
+    return {path: (tags.tags, tags.text) for path, tags in words.items() if path is not None}
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(words=st.lists(ODD, min_size=1, max_size=5, unique=True))
-def test_odd_words_are_read_back_as_labels(tmp_path: Path, form: str, words: list[str]) -> None:
-    assert read_back(tmp_path, form, picture(words)) == {b"a.jpg": words}
+@given(words=st.lists(ODD, max_size=5, unique=True), caption=st.just("") | ODD)
+def test_labels_are_read_back_as_labels_and_text_as_text(
+    tmp_path: Path, form: str, words: list[str], caption: str
+) -> None:
+    assume(words or caption)
+    found = read_back(tmp_path, form, picture(words, caption=caption))
+    assert found == {b"a.jpg": (tuple(words), caption)}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -55,7 +63,7 @@ def test_running_text_and_odd_names_are_read_back(tmp_path: Path, form: str) -> 
     text = "A sentence, with commas."
     given = [picture(["snow"], p, text, number) for number, p in enumerate(paths)]
     found = read_back(tmp_path, form, *given)
-    assert found == {p: ["snow", text] for p in paths}
+    assert found == dict.fromkeys(paths, (("snow",), text))
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import DataError
+from sightline.exchange.exported import folded, writable
 from sightline.exchange.xmp_merge import EMPTY, Additions, merged
 from sightline.exchange.xmp_regions import Region, RegionFrame, area
 from sightline.pictures._xmp import read_keywords, read_xmp
@@ -258,3 +259,18 @@ def test_odd_captions_and_region_names_are_well_formed(text: str) -> None:
         done = merged(before, new)
         ElementTree.fromstring(done.data)
         assert kept(before, done.data)
+
+
+FLAT = (
+    st.text(min_size=1, max_size=20)
+    .map(writable)
+    .filter(lambda word: bool(folded(word)) and not set("/|") & set(word))
+)
+
+
+@given(labels=st.lists(FLAT, max_size=4, unique_by=folded), caption=st.just("") | FLAT)
+def test_labels_come_back_as_labels_and_a_caption_as_text(labels: list[str], caption: str) -> None:
+    data = merged(EMPTY, Additions(tuple(labels), caption)).data
+    said = read_xmp(data)
+    lost = [loss.example for loss in said.losses]
+    assert said.labels == tuple(labels) and [said.text, *lost] in ([caption], ["", caption])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sightline.pictures._iptc import iptc_resource, read_iptc
 from sightline.pictures._xmp import MAX_BYTES, EmbeddedMetadata, read_xmp
 from sightline.pictures.metadata import Metadata, read_metadata
+from sightline.pictures.tally import Loss
 from sightline.records import Tags
 from tests.factories.counted_work import calls
 
@@ -36,6 +37,10 @@ def at(*moment: int) -> int:
     return int(datetime(*moment, tzinfo=UTC).timestamp())  # type: ignore[misc, arg-type]
 
 
+def by_camera(caption: str) -> Loss:
+    return Loss("by-camera", "a caption that cameras and editors write by themselves", caption)
+
+
 EXPECTED = {
     "base.gif": Metadata(),
     "base.jpg": Metadata(),
@@ -54,14 +59,16 @@ EXPECTED = {
     ),
     "exiftool-exif-little.jpg": Metadata(3, at(2009, 8, 7, 6, 5, 4)),
     "exiftool-exif-zero-date.jpg": Metadata(1, at(2012, 3, 4, 5, 6, 7)),
-    "exiftool-iptc-boilerplate.jpg": Metadata(tags=(Tags("iptc", ("kept",)),)),
+    "exiftool-iptc-boilerplate.jpg": Metadata(
+        tags=(Tags("iptc", ("kept",)),), losses=(by_camera("OLYMPUS DIGITAL CAMERA"),)
+    ),
     "exiftool-iptc-latin1.jpg": Metadata(
         tags=(Tags("iptc", ("Bäume", "café"), "Noël à la plage"),)
     ),
     "exiftool-iptc-utf8.jpg": Metadata(1, at(2008, 12, 24, 18, 30, 15), (SNOW,)),
     **{f"exiftool-orientation-{n}.jpg": Metadata(n) for n in range(1, 9)},
     "exiftool-xmp-german.jpg": Metadata(
-        1, at(2016, 5, 4, 3, 2, 1), (Tags("xmp", (), "Nur Deutsch"),)
+        1, at(2016, 5, 4, 3, 2, 1), (Tags("xmp", (), "Nur Deutsch"),), (by_camera("SONY DSC"),)
     ),
     "exiftool-xmp-shorthand.jpg": Metadata(
         1, at(2013, 2, 1, 10, 20, 30), (Tags("xmp", ("short",)),)
@@ -215,17 +222,23 @@ def test_packet_encodings(encoding: str) -> None:
 def test_entities_are_refused(encoding: str, declaration: str) -> None:
     good = packet(subject("snow")).decode()
     assert read_xmp(good.encode(encoding)).labels == ("snow",)
-    assert read_xmp((declaration + good).encode(encoding)) == EmbeddedMetadata()
+    refused = read_xmp((declaration + good).encode(encoding))
+    assert refused[:3] == EmbeddedMetadata()[:3]
+    assert [loss.kind for loss in refused.losses] == ["xmp-entities"]
 
 
 def test_packet_size_limit() -> None:
     good = packet(subject("snow"))
     assert read_xmp(good.ljust(MAX_BYTES)).labels == ("snow",)
-    assert read_xmp(good.ljust(MAX_BYTES + 1)) == EmbeddedMetadata()
+    refused = read_xmp(good.ljust(MAX_BYTES + 1))
+    assert refused[:3] == EmbeddedMetadata()[:3]
+    assert [loss.kind for loss in refused.losses] == ["xmp-too-large"]
 
 
 def test_malformed_packet_says_nothing() -> None:
-    assert read_xmp(packet(subject("snow"))[:-5]) == EmbeddedMetadata()
+    refused = read_xmp(packet(subject("snow"))[:-5])
+    assert refused[:3] == EmbeddedMetadata()[:3]
+    assert [loss.kind for loss in refused.losses] == ["xmp-broken"] and refused.losses[0].example
 
 
 def test_a_long_namespace_is_not_copied_for_each_attribute() -> None:
@@ -249,7 +262,9 @@ def test_iptc_cut_inside_a_character() -> None:
 def test_iptc_long_record_and_lying_lengths() -> None:
     long = b"\x1c\x02\x78\x80\x04" + struct.pack(">I", 40_000) + b"x" * 40_000
     assert read_iptc(long).text == "x" * 40_000
-    assert read_iptc(long[:-1]) == EmbeddedMetadata()
+    cut = read_iptc(long[:-1])
+    assert cut[:3] == EmbeddedMetadata()[:3]
+    assert [loss.kind for loss in cut.losses] == ["iptc-broken"]
     assert iptc_resource(b"8BIM\x04\x04\0\0\xff\xff\xff\xff\x1c") == b"\x1c"
 
 
@@ -264,7 +279,8 @@ def test_png_inflates_no_more_than_the_limit() -> None:
     fits = png(b"iTXt", head + zlib.compress(good.ljust(MAX_BYTES)))
     bomb = png(b"iTXt", head + zlib.compress(good.ljust(MAX_BYTES + 1)))
     assert read_metadata(fits, "PNG").tags == (Tags("xmp", ("snow",)),)
-    assert read_metadata(bomb, "PNG") == Metadata()
+    refused = read_metadata(bomb, "PNG")
+    assert refused.tags == () and [loss.kind for loss in refused.losses] == ["metadata-too-large"]
 
 
 @pytest.mark.parametrize("name", [b"iptc", b"8bim"])
@@ -272,7 +288,8 @@ def test_png_profile_that_is_not_hexadecimal(name: bytes) -> None:
     good = b"\x1c\x02\x19\x00\x04snow".hex().encode()
     text = b"Raw profile type %b\0\n%b\n      9\n" % (name, name)
     assert read_metadata(png(b"tEXt", text + good), "PNG").tags == (Tags("iptc", ("snow",)),)
-    assert read_metadata(png(b"tEXt", text + good[:-1]), "PNG") == Metadata()
+    damaged = read_metadata(png(b"tEXt", text + good[:-1]), "PNG")
+    assert damaged.tags == () and [loss.kind for loss in damaged.losses] == ["metadata-broken"]
 
 
 def tiff(*entries: tuple[int, int, int, int]) -> bytes:

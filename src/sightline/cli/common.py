@@ -14,7 +14,7 @@ import click
 
 from sightline import plugins
 from sightline.errors import NoCollection, UsageError
-from sightline.records import shown
+from sightline.registry import FEATURE_SETS
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -72,8 +72,6 @@ class ListingOption(click.Option):
 
 def feature_names() -> str:
     """Return the names of all features and sets of features, for the help of an option."""
-    from sightline.registry import FEATURE_SETS
-
     return f"{', '.join(plugins.features())}; sets: {', '.join(FEATURE_SETS)}."
 
 
@@ -151,12 +149,3 @@ def print_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 def text_of(path: bytes) -> str:
     """Return a path for JSON and CSV; `os.fsencode` restores the bytes."""
     return os.fsdecode(path)
-
-
-def print_skipped(skipped: Sequence[Any], limit: int) -> None:
-    """List skipped files on stderr."""
-    for s in skipped[:limit]:
-        click.echo(f"skipped {shown(s.path)}: {s.reason}", err=True)
-    if len(skipped) > limit:
-        more = len(skipped) - limit
-        click.echo(f"… and {more} more; sightline doctor --skipped lists all", err=True)

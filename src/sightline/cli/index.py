@@ -13,7 +13,6 @@ from sightline.cli.common import (
     feature_names,
     open_collection,
     print_json,
-    print_skipped,
 )
 from sightline.records import shown
 
@@ -34,7 +33,29 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
 @click.option(
     "--forget-words", multiple=True, type=click.Path(), help="Stop reading a table of words."
 )
+@click.option(
+    "--labels-in",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of --words that holds labels. It is remembered with the table.",
+)
+@click.option(
+    "--text-in",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of --words that holds running text. It is remembered with the table.",
+)
+@click.option(
+    "--label-separator",
+    type=click.Choice([";", ",", "|", "none"]),
+    help="What separates the labels in a cell of --words.",
+)
 @click.option("--folder-words/--no-folder-words", default=None, help="Use folder names as words.")
+@click.option(
+    "--txt-as",
+    type=click.Choice(["auto", "labels", "text"]),
+    help="How .txt files beside pictures are read; auto takes a short list for labels.",
+)
 @click.option(
     "--features",
     multiple=True,
@@ -52,7 +73,7 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     "--key-column",
     metavar="NAME",
     default="",
-    help="The column or array of --vectors that holds paths or file names.",
+    help="The column or array of --vectors (or --words) that holds paths or file names.",
 )
 @click.option(
     "--by-order",
@@ -86,6 +107,9 @@ def index(
     folder: str | None,
     words: tuple[str, ...],
     forget_words: tuple[str, ...],
+    labels_in: tuple[str, ...],
+    text_in: tuple[str, ...],
+    label_separator: str | None,
     features: tuple[str, ...],
     vectors: tuple[str, ...],
     forget_vectors: tuple[str, ...],
@@ -107,22 +131,28 @@ def index(
     Words are read from IPTC and XMP in the files, from .txt and .xmp files beside them, and from
     tables named with --words. Nothing is ever written inside FOLDER.
     """
+    from sightline.pictures.word_columns import ColumnRules
     from sightline.progress import ProgressBar
 
     if features:
         flags["features"] = ",".join(features)
     c = open_collection(folder or collection, store, writes=True, **flags)
+    # With both kinds of files in one call, the key column is that of the vectors.
+    key_of_words, key_column = ("", key_column) if vectors or not words else (key_column, "")
+    columns = ColumnRules(labels_in, text_in, key_of_words, label_separator or "")
     if dry_run:
         return _preview(
-            c, as_json, words=words, forget_words=forget_words,
+            c, as_json, words=words, forget_words=forget_words, columns=columns,
             vectors=vectors, by_order=by_order, key_column=key_column,
         )  # fmt: skip
     from sightline.cli.log import logged
+    from sightline.collection.index.skipped import skip_lines
 
     with logged(c, "index"):
         report = c.index(
             words=words,
             forget_words=forget_words,
+            columns=columns,
             vectors=vectors,
             forget_vectors=forget_vectors,
             by_order=by_order,
@@ -137,9 +167,12 @@ def index(
     else:
         for p in report.problems[:20]:
             click.echo(p, err=True)
-        print_skipped(report.skipped, 20)
-        for v in report.vectors:
-            click.echo(v.summary())
+        for line in skip_lines(report.groups, report.left_out, left_out_new=report.left_out_new):
+            click.echo(line, err=True)
+        for line in report.word_lines():
+            click.echo(line)
+        for summary in [t.summary() for t in report.tables] + [v.summary() for v in report.vectors]:
+            click.echo(summary)
         reused = f", {report.reused} reused" if report.reused else ""
         click.echo(
             f"{report.seen} seen = {report.indexed} indexed + {len(report.skipped)} skipped "
@@ -150,14 +183,22 @@ def index(
 
 
 def _preview(c: Collection, as_json: bool, **given: Any) -> int:
+    from sightline.collection.index.skipped import skip_lines
+
     p = c.preview(**given)
     if as_json:
         print_json(p.to_dict())
         return 0
+    for problem in p.problems[:20]:
+        click.echo(problem, err=True)
     for todo in p.plan.read[:20]:
         click.echo(f"would read {shown(todo.file.path)}")
     if len(p.plan.read) > 20:
         click.echo(f"… and {len(p.plan.read) - 20} more")
+    for line in skip_lines(p.groups, p.left_out, left_out_new=True):
+        click.echo(line, err=True)
+    for table in p.tables:
+        click.echo(table.summary())
     click.echo(
         f"{p.plan.seen} seen = {len(p.plan.read)} to read + {p.reworded} with changed words + "
         f"{p.skipped} skipped + {p.same} as they were; {len(p.plan.vanished)} no longer there"

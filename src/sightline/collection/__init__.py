@@ -28,6 +28,7 @@ from sightline.collection.filters import NO_FILTERS, Filters
 from sightline.collection.namespace import Namespace
 from sightline.collection.pictures import check_count, one_or_more
 from sightline.errors import ParameterError, UsageError
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from sightline.records import Hit, ProposedWord
     from sightline.store.folder import StoreFolder
 
-__all__ = ["Collection", "Filters"]
+__all__ = ["Collection", "ColumnRules", "Filters"]
 
 Paths = Sequence[str | os.PathLike[str]]
 
@@ -157,6 +158,7 @@ class Collection:
         *,
         words: Paths = (),
         forget_words: Paths = (),
+        columns: ColumnRules = BY_NAME,
         features: Sequence[str] = (),
         vectors: Sequence[str] = (),
         forget_vectors: Sequence[str] = (),
@@ -172,10 +174,10 @@ class Collection:
 
         Parameters
         ----------
-        words : sequence of paths
-            Tables of words (CSV, TSV, COCO captions JSON, JSON lines) to read from now on.
-        forget_words : sequence of paths
-            Tables no longer to be read.
+        words, forget_words : sequence of paths
+            Tables of words (CSV, TSV, COCO JSON, JSON lines) to read from now on, or no longer.
+        columns : ColumnRules
+            What columns of these tables hold where their names do not say; remembered with them.
         features : sequence of str
             Features to compute for every picture, from now on.
         vectors : sequence of str
@@ -187,8 +189,7 @@ class Collection:
             Rows of `vectors` are in the order of the pictures' sorted paths. Only files without a
             key column are read so, and only on request.
         key_column : str
-            The column or array of `vectors` that holds paths or file names, if its name is not
-            known or there are several.
+            The column or array of `vectors` that holds paths or file names, if not known by name.
         refit : bool
             Fit the codebooks of fitted features again; every picture is then described again.
         retry : bool
@@ -196,58 +197,29 @@ class Collection:
         allow_empty : bool
             Accept an empty folder that had pictures before; it may be a disk that is not mounted.
         """
-        from sightline.collection.index import checks
-        from sightline.collection.index.options import (
-            index_options,
-            remember_flags,
-            remember_tables,
-        )
-        from sightline.collection.index.run import IndexRun
-        from sightline.collection.index.vectors import forget_vectors as forget_file
-        from sightline.collection.models.word_model import scorer_of
-        from sightline.compute.backend import computing, is_remote
-        from sightline.store.writer import Writer
+        from sightline.collection.index import Sources, index
 
-        checks.check_indexable(self.root, self.store_folder)
-        self.store.require_writable()
-        tables = checks.check_tables(words, self.root)
-        files, bar = checks.read_vectors(vectors, by_order, key_column), progress or NoProgress()
-        s = self.settings
-        options = index_options(s, features, retry=retry, refit=refit, allow_empty=allow_empty)
-        checks.check_vectors(self.store_folder, self.root, options, files, by_order, forget_vectors)
-        with (
-            computing(s, bar, compute) as workers,
-            Writer(self.store_folder, "index", s.wait) as writer,
-        ):
-            remember_tables(writer, self.root, tables, checks.real_paths(forget_words))
-            self.settings = remember_flags(self.store_folder, self.settings, self.origins, features)
-            remote = workers if is_remote(s) else None
-            writer.scorer = scorer_of(self.store_folder, writer.version, remote)
-            for file in forget_vectors:
-                forget_file(writer, file, bar)
-            return IndexRun(self.root, writer, workers, options, bar, files, by_order).run()
+        sources = Sources(
+            words, forget_words, columns, vectors, forget_vectors, by_order, key_column
+        )
+        again = {"retry": retry, "refit": refit, "allow_empty": allow_empty}
+        return index(self, sources, features, progress or NoProgress(), compute, **again)
 
     def preview(
         self,
         *,
         words: Paths = (),
         forget_words: Paths = (),
+        columns: ColumnRules = BY_NAME,
         vectors: Sequence[str] = (),
         by_order: bool = False,
         key_column: str = "",
     ) -> Preview:
         """Return what `index` would do now, without doing it; it raises what `index` would."""
-        from sightline.collection.index import checks
-        from sightline.collection.index.options import index_options
-        from sightline.collection.index.plan import preview
+        from sightline.collection.index import Sources, preview
 
-        checks.check_indexable(self.root, self.store_folder)
-        tables = checks.check_tables(words, self.root)
-        options = index_options(replace(self.settings, features=""))
-        files = checks.read_vectors(vectors, by_order, key_column)
-        checks.check_vectors(self.store_folder, self.root, options, files, by_order)
-        forgotten = set(checks.real_paths(forget_words))
-        return preview(self.store_folder, self.root, options, tables, forgotten)
+        sources = Sources(words, forget_words, columns, vectors, (), by_order, key_column)
+        return preview(self, sources)
 
     def train(
         self,

@@ -329,6 +329,7 @@ class Pictures:
         return feature_states(self._collection.store_folder)
 
     def skipped(self) -> list[Skipped]:
-        """Return the files the last index skipped, with reasons."""
+        """Return the files the last index skipped: pictures that could not be read come first."""
         with self._collection.store_folder.reader() as reader:
-            return [s for s, _, _ in reader.catalogue.skipped()]
+            files = [s for s, _, _ in reader.catalogue.skipped()]
+        return sorted(files, key=lambda s: (s.by_rule, s.path))

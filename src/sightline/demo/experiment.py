@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from sightline import __version__
 from sightline.collection import Collection
-from sightline.collection.index.tags import WordFiles, terms_of
+from sightline.collection.index.tables import WordFiles
+from sightline.collection.index.tags import terms_of
 from sightline.collection.models.dataset import Dataset, as_view
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.contracts import Json, Progress
@@ -58,11 +59,12 @@ def load_truth(c: Collection, tables: Sequence[Path]) -> Dataset:
     """Return all pictures with their features and all their words, withheld ones too."""
     from scipy.sparse import csr_matrix
 
-    files = WordFiles([str(t) for t in tables], c.root)
     with c.store_folder.reader() as reader:
         ids = reader.snapshot.ids()
         views = {f: as_view(reader.snapshot.rows(f, ids)) for f in reader.snapshot.features()}
         facts = reader.catalogue.facts(ids.tolist())
+    present = [facts[i].path for i in ids.tolist()]
+    files = WordFiles([str(t) for t in tables], c.root, {}, present)
     # Pictures are ordered by name, which does not depend on the order in which they were indexed.
     order = sorted(range(len(ids)), key=lambda i: facts[int(ids[i])].path)
     ids = ids[order]

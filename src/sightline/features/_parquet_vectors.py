@@ -19,8 +19,8 @@ import numpy as np
 
 from sightline._typing import Floats
 from sightline.errors import DataError, MissingExtra, SightlineError
-from sightline.features._key_columns import Keys, is_path, key_columns
 from sightline.features._vector_files import Header, Table, check_matrix, check_size, choose, named
+from sightline.pictures.key_columns import Keys, is_path, key_columns
 
 # Names of key columns in older releases; see `Keys.implied`.
 _IMPLIED = ("path", "file", "filename", "image", "name")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError
-from sightline.features._key_columns import Keys, is_path, key_columns
+from sightline.pictures.key_columns import Keys, is_path, key_columns
 from sightline.records import shown
 
 # A packed file may grow this much when read: vectors hardly shrink, so more of it is an attack.

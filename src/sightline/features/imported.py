@@ -1,8 +1,8 @@
 """Vectors computed by other programs (CLIP, DINO, any): a file of them becomes a feature.
 
 A file has one row for each picture. Rows are assigned to pictures by a key column in the file, by a
-list beside it, or by the metadata that clip-retrieval writes; see `_key_columns` for the names of
-columns. There may be several such columns: the caller, who knows the pictures, chooses. The
+list beside it, or by the metadata that clip-retrieval writes; `pictures.key_columns` has the names
+of columns. There may be several such columns: the caller, who knows the pictures, chooses. The
 feature's fingerprint covers the content and the column, so rows of two states of a file, or of one
 file assigned in two ways, are never mixed.
 
@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import DataError, ParameterError, SightlineError
-from sightline.features._key_columns import Keys
 from sightline.features._vector_files import READERS, Table, named
+from sightline.pictures.key_columns import Keys
 from sightline.records import shown
 from sightline.vectors import Fingerprint
 

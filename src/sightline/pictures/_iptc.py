@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sightline.pictures._xmp import MAX_BYTES, EmbeddedMetadata, decoded, plain, running
+from sightline.pictures.tally import Loss
 
 _RESOURCE = b"8BIM"
 _IPTC_RESOURCE = 0x0404
@@ -33,21 +34,25 @@ def read_iptc(data: bytes) -> EmbeddedMetadata:
     Examples
     --------
     >>> read_iptc(b"\x1c\x02\x19\x00\x04snow\x1c\x02\x78\x00\x05trees")
-    EmbeddedMetadata(labels=('snow',), text='trees', dates=())
+    EmbeddedMetadata(labels=('snow',), text='trees', dates=(), losses=())
     """
-    if not 0 < len(data) <= MAX_BYTES:
-        return EmbeddedMetadata()
+    if len(data) > MAX_BYTES:
+        reason = f"IPTC of more than {MAX_BYTES:,} bytes"
+        return EmbeddedMetadata(losses=(Loss("iptc-too-large", reason, f"{len(data):,}"),))
     if data.startswith(_RESOURCE):
         data = iptc_resource(data)
     fields: dict[tuple[int, int], list[bytes]] = {}
-    for key, value in _records(data):
+    losses: list[Loss] = []
+    for key, value in _records(data, losses):
         fields.setdefault(key, []).append(value)
     utf8 = fields.get(_CHARACTER_SET, [b""])[0].startswith(_UTF8)
     labels = (_text(value, utf8) for value in fields.get(_KEYWORDS, ()))
     texts = [_text(value, utf8) for key in (_HEADLINE, _CAPTION) for value in fields.get(key, ())]
+    text, by_camera = running(texts)
     return EmbeddedMetadata(
-        tuple(dict.fromkeys(label for label in labels if label)), running(texts), _dates(fields)
-    )
+        tuple(dict.fromkeys(label for label in labels if label)), text, _dates(fields),
+        (*by_camera, *losses),
+    )  # fmt: skip
 
 
 def iptc_resource(data: bytes) -> bytes:
@@ -65,7 +70,7 @@ def iptc_resource(data: bytes) -> bytes:
     return b""
 
 
-def _records(data: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
+def _records(data: bytes, losses: list[Loss]) -> Iterator[tuple[tuple[int, int], bytes]]:
     at = 0
     while at + 5 <= len(data) and data[at] == 0x1C:
         key = (data[at + 1], data[at + 2])
@@ -77,6 +82,7 @@ def _records(data: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
             size = int.from_bytes(data[at : at + min(width, 8)], "big")
             at += width
         if at + size > len(data):
+            losses.append(Loss("iptc-broken", "an IPTC record that ends before its length"))
             return
         yield key, data[at : at + size]
         at += size

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from sightline.pictures.keyword_lists import KEYWORD_LISTS, labels
+from sightline.pictures.tally import Loss
 from sightline.pictures.xmp_names import DESCRIPTION, LISTS, Prefixes
 
 MAX_BYTES = 1 << 20
@@ -45,11 +46,15 @@ _BOILERPLATE = frozenset(
 
 
 class EmbeddedMetadata(NamedTuple):
-    """The content of one block of metadata: labels, running text, dates as they are written."""
+    """The content of one block of metadata: labels, running text, dates as they are written.
+
+    `losses` are the words that were dropped, or the block if none of it can be read.
+    """
 
     labels: tuple[str, ...] = ()
     text: str = ""
     dates: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 def decoded(data: bytes) -> str:
@@ -75,14 +80,17 @@ def plain(text: str) -> str:
     return _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
-def running(texts: list[str]) -> str:
-    r"""Join the sentences a person wrote, each once and without what the camera wrote.
+def running(texts: list[str]) -> tuple[str, tuple[Loss, ...]]:
+    r"""Join the sentences a person wrote, each once, and name those that the camera wrote.
 
-    >>> running(["SONY DSC", "Snow", "Snow", "on trees"])
-    'Snow\non trees'
+    >>> text, losses = running(["SONY DSC", "Snow", "Snow", "on trees"])
+    >>> text, [loss.example for loss in losses]
+    ('Snow\non trees', ['SONY DSC'])
     """
-    own_texts = (text for text in texts if " ".join(text.casefold().split()) not in _BOILERPLATE)
-    return "\n".join(dict.fromkeys(text for text in own_texts if text))
+    by_camera = [text for text in texts if " ".join(text.casefold().split()) in _BOILERPLATE]
+    own_texts = "\n".join(dict.fromkeys(t for t in texts if t and t not in by_camera))
+    reason = "a caption that cameras and editors write by themselves"
+    return own_texts, tuple(Loss("by-camera", reason, text) for text in by_camera)
 
 
 def read_xmp(data: bytes) -> EmbeddedMetadata:
@@ -99,17 +107,19 @@ def read_xmp(data: bytes) -> EmbeddedMetadata:
         Labels without repeats in the order digiKam, Lightroom, Dublin Core, Microsoft; title and
         description as text; the two dates of taking, if given.
     """
-    properties = _properties(data)
+    properties, loss = _properties(data)
+    text, losses = running([_preferred(properties[key]) for key in _TEXTS if key in properties])
     return EmbeddedMetadata(
         labels(_keywords(properties)),
-        running([_preferred(properties[key]) for key in _TEXTS if key in properties]),
+        text,
         tuple(properties[key][0][1] for key in _DATES if key in properties),
+        (*losses, *([loss] if loss else [])),
     )
 
 
 def read_keywords(data: bytes) -> dict[str, tuple[str, ...]]:
     """Return the keyword lists of an XMP packet by name, as they are; none of an unreadable one."""
-    return _keywords(_properties(data))
+    return _keywords(_properties(data)[0])
 
 
 def _keywords(properties: _Values) -> dict[str, tuple[str, ...]]:
@@ -120,20 +130,22 @@ def _keywords(properties: _Values) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _properties(data: bytes) -> _Values:
-    """Return the values of the known properties, each with its language."""
-    if not 0 < len(data) <= MAX_BYTES:
-        return {}
+def _properties(data: bytes) -> tuple[_Values, Loss | None]:
+    """Return the values of the known properties, each with its language, or why there are none."""
+    if not data:
+        return {}, None
+    if len(data) > MAX_BYTES:
+        return {}, Loss("xmp-too-large", f"XMP of more than {MAX_BYTES:,} bytes", f"{len(data):,}")
     text = decoded(data)
     text = text[text.find("<") : text.rfind(">") + 1]
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        return {}
+        return {}, Loss("xmp-entities", "XMP that declares entities")
     packet = _Packet()
     try:
         packet.parse(text)
-    except expat.ExpatError:
-        return {}
-    return packet.values
+    except expat.ExpatError as error:
+        return {}, Loss("xmp-broken", "XMP that is no well-formed XML", str(error))
+    return packet.values, None
 
 
 def _preferred(alternatives: list[tuple[str, str]]) -> str:

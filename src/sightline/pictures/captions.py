@@ -9,6 +9,7 @@ import os
 
 from sightline.errors import DataError
 from sightline.pictures._xmp import decoded, plain, read_xmp
+from sightline.pictures.tally import Loss
 from sightline.records import Tags, shown
 
 MAX_SIDECAR = 1 << 20
@@ -28,7 +29,7 @@ def sidecar_names(picture_name: bytes) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def read_sidecar(path: bytes, data: bytes) -> Tags:
+def read_sidecar(path: bytes, data: bytes, losses: list[Loss] | None = None) -> Tags:
     """Read the words of a sidecar file.
 
     Parameters
@@ -37,6 +38,8 @@ def read_sidecar(path: bytes, data: bytes) -> Tags:
         Name of the sidecar; its ending says whether it is XMP or plain text.
     data : bytes
         The whole file.
+    losses : list of Loss, optional
+        Where to note what was dropped.
 
     Returns
     -------
@@ -60,5 +63,7 @@ def read_sidecar(path: bytes, data: bytes) -> Tags:
         )
     if path.lower().endswith(b".xmp"):
         metadata = read_xmp(data)
+        if losses is not None:
+            losses += metadata.losses
         return Tags("xmp-sidecar", metadata.labels, metadata.text)
     return Tags("txt", (), plain(decoded(data)))

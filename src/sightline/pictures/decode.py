@@ -21,6 +21,7 @@ from sightline._typing import RGB
 from sightline.contracts import RunAlone
 from sightline.errors import DataError
 from sightline.pictures.metadata import Metadata, read_metadata
+from sightline.records import ARE_PROGRAMS
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP")
 EXTRA_FORMATS = ("HEIF", "AVIF")
@@ -153,9 +154,9 @@ def _register_heif() -> None:
 def _why_unknown(data: bytes) -> str:
     start = bytes(data[:256]).lstrip().lower()
     if start.startswith((b"<svg", b"<?xml", b"<!doctype svg")):
-        return "SVG drawings are refused, because they can contain programs"
+        return f"SVG drawings are refused, {ARE_PROGRAMS}"
     if start.startswith((b"%!ps", b"\xc5\xd0\xd3\xc6")):
-        return "EPS and PostScript files are refused, because they are programs"
+        return f"EPS and PostScript files are refused, {ARE_PROGRAMS}"
     return f"it is not a picture in a supported format ({', '.join(FORMATS)})"
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sightline.pictures.captions import sidecar_names
-from sightline.records import Skipped
+from sightline.pictures.tally import Tally
+from sightline.records import NOT_SUPPORTED, Skipped, shown
 
 PICTURES = frozenset(b".jpg .jpeg .jpe .jfif .png .gif .webp .tif .tiff .bmp .dib".split())
 EXTRA = frozenset(b".heic .heif .hif .avif".split())
@@ -23,6 +24,11 @@ UNSUPPORTED = frozenset(
     b".svg .svgz .eps .ps .ai .psd .xcf .raw .cr2 .cr3 .nef .arw .dng .orf .rw2 .raf .jp2 .jxl"
     b" .ico .tga .pcx .ppm .pgm .exr .hdr .fits".split()
 )
+
+
+_NAMES = tuple(PICTURES | EXTRA | UNSUPPORTED)
+_EXCLUDED = ("excluded", "the setting exclude names it")
+_HIDDEN = ("hidden", "hidden; --hidden reads it")
 
 
 def is_picture_name(name: str) -> bool:
@@ -68,6 +74,7 @@ def walk(
     follow: bool = False,
     hidden: bool = False,
     exclude: tuple[bytes, ...] = (),
+    left_out: Tally | None = None,
 ) -> Iterator[PictureFile | Skipped | Unreadable]:
     """Yield every picture below `root`, and what could not be read, in a fixed order.
 
@@ -81,7 +88,11 @@ def walk(
         Whether to read names that begin with a dot.
     exclude : tuple of bytes, default=()
         Names of folders and files to leave out.
+    left_out : Tally, optional
+        Where to count what is not looked at: hidden names, excluded ones, files without the name of
+        a picture.
     """
+    left_out = left_out or Tally()
     visited: set[tuple[int, int]] = set()
     inside = os.path.realpath(root)
     stack = [b""]
@@ -94,9 +105,35 @@ def walk(
             continue
         folders, files, obstacles = entries
         visible = [n for n in folders if _is_visible(n, hidden) and n not in exclude]
+        _count_left_out(folder, entries, hidden, exclude, left_out)
         stack.extend(os.path.join(folder, n) for n in sorted(visible, reverse=True))
         obstacles = {n: s for n, s in obstacles.items() if n not in exclude}
         yield from _in_folder(folder, files, obstacles, hidden)
+
+
+def _count_left_out(
+    folder: bytes,
+    entries: tuple[list[bytes], _Files, dict[bytes, _Obstacle]],
+    hidden: bool,
+    exclude: tuple[bytes, ...],
+    left_out: Tally,
+) -> None:
+    folders, files, obstacles = entries
+    for name in sorted(folders):
+        if name in exclude:
+            left_out.add(*_EXCLUDED, shown(os.path.join(folder, name)) + "/")
+        elif not _is_visible(name, hidden):
+            left_out.add(*_HIDDEN, shown(os.path.join(folder, name)) + "/")
+    for name in sorted(obstacles.keys() & {*exclude}):
+        left_out.add(*_EXCLUDED, shown(os.path.join(folder, name)))
+    pictures = {name for name in files if name.lower().endswith(_NAMES)}
+    for name in sorted(name for name in pictures if name[:1] == b"." and not hidden):
+        left_out.add(*_HIDDEN, shown(os.path.join(folder, name)))
+    if len(pictures) < len(files):
+        others = files.keys() - pictures
+        others -= {n for name in pictures for n in sidecar_names(name)}
+        for name in sorted(others):
+            left_out.add("no-picture", "no picture by its name", shown(os.path.join(folder, name)))
 
 
 def _is_visible(name: bytes, hidden: bool) -> bool:
@@ -180,7 +217,7 @@ def _in_folder(
         elif not stat.S_ISREG(files[name].st_mode):
             yield Skipped(path, "special", f"it is {_file_type(files[name].st_mode)}, not a file")
         elif ending in UNSUPPORTED:
-            yield Skipped(path, "format", f"{ending.decode()} files are not supported")
+            yield Skipped(path, "format", f"{ending.decode()} {NOT_SUPPORTED}")
         else:
             s = files[name]
             yield PictureFile(path, s.st_size, s.st_mtime_ns, _sidecars(folder, name, files))

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from sightline.pictures._iptc import iptc_resource, read_iptc
 from sightline.pictures._xmp import MAX_BYTES, EmbeddedMetadata, read_xmp
+from sightline.pictures.tally import Loss
 from sightline.records import Tags
 
 # Real files have some hundreds of segments, some thousands of chunks and under 200 entries.
@@ -62,22 +63,26 @@ class Metadata:
         Seconds from the start of 1970 to the clock time of taking, as if the camera stood in UTC.
     tags : tuple of Tags
         Words embedded in the file, from the sources ``xmp`` and ``iptc``.
+    losses : tuple of Loss
+        Words that were found and dropped.
     """
 
     orientation: int = 1
     taken: int | None = None
     tags: tuple[Tags, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 _EMPTY = Metadata()
 
 
 class _Parts(NamedTuple):
-    """The blocks of metadata found in a file."""
+    """The blocks of metadata found in a file, and those that are too large or broken."""
 
     exif: bytes | memoryview = b""
     xmp: bytes = b""
     iptc: bytes = b""
+    losses: tuple[Loss, ...] = ()
 
 
 def read_metadata(
@@ -102,7 +107,7 @@ def read_metadata(
     Examples
     --------
     >>> read_metadata(b"not a picture", "JPEG")
-    Metadata(orientation=1, taken=None, tags=())
+    Metadata(orientation=1, taken=None, tags=(), losses=())
     """
     reader = _READERS.get(kind)
     parts = reader(memoryview(data)) if reader else _Parts()
@@ -111,13 +116,14 @@ def read_metadata(
     packet = xmp or parts.xmp or fields.get(_XMP, b"")
     # ImageMagick cuts the bare IPTC block of a TIFF to a quarter, not the one among the resources.
     records = parts.iptc or iptc_resource(fields.get(_RESOURCES, b"")) or fields.get(_IPTC, b"")
-    if not (fields or packet or records):
+    if not (fields or packet or records or parts.losses):
         return _EMPTY
     from_xmp = read_xmp(packet) if packet else EmbeddedMetadata()
     from_iptc = read_iptc(records) if records else EmbeddedMetadata()
     return Metadata(
-        _orientation(fields), _time_taken(fields, from_xmp, from_iptc), _tags(from_xmp, from_iptc)
-    )
+        _orientation(fields), _time_taken(fields, from_xmp, from_iptc), _tags(from_xmp, from_iptc),
+        (*from_xmp.losses, *from_iptc.losses, *parts.losses),
+    )  # fmt: skip
 
 
 def xmp_packet(data: bytes | memoryview, kind: str) -> bytes:
@@ -268,65 +274,82 @@ def _jpeg(view: memoryview) -> _Parts:
 
 def _png(view: memoryview) -> _Parts:
     chunks: dict[str, bytes] = {}
+    losses: list[Loss] = []
     at = 8
     for _ in range(_MAX_PARTS):
         if at + 12 > len(view):
             break
         size = int.from_bytes(view[at : at + 4], "big")
         name = bytes(view[at + 4 : at + 8])
-        if name in (b"eXIf", b"iTXt", b"zTXt", b"tEXt") and size <= 3 * MAX_BYTES:
-            body = bytes(view[at + 8 : at + 8 + size])
+        if name in (b"eXIf", b"iTXt", b"zTXt", b"tEXt"):
+            body = bytes(view[at + 8 : at + 8 + min(size, 3 * MAX_BYTES)])
             if name == b"eXIf":
                 chunks["exif"] = body
+            elif size > 3 * MAX_BYTES:
+                if body.startswith((_PNG_XMP, _PNG_RAW)):
+                    losses.append(_too_large("metadata of a PNG", size))
             elif name == b"iTXt":
-                _png_international(body, chunks)
+                _png_international(body, chunks, losses)
             else:
-                _png_profile(body, name == b"zTXt", chunks)
+                _png_profile(body, name == b"zTXt", chunks, losses)
         at += 12 + size
-    return _Parts(**chunks)
+    return _Parts(**chunks, losses=tuple(losses))
 
 
-def _png_international(body: bytes, chunks: dict[str, bytes]) -> None:
+def _too_large(what: str, size: int) -> Loss:
+    return Loss("metadata-too-large", f"{what} beyond the limit of bytes", f"{size:,}")
+
+
+def _png_international(body: bytes, chunks: dict[str, bytes], losses: list[Loss]) -> None:
     keyword, _, rest = body.partition(b"\0")
     if keyword == _PNG_XMP and "xmp" not in chunks:
         text = rest[2:].split(b"\0", 2)[-1]
-        chunks["xmp"] = _inflated(text, MAX_BYTES) if rest[:1] == b"\1" else text
+        chunks["xmp"] = _inflated(text, MAX_BYTES, losses) if rest[:1] == b"\1" else text
 
 
-def _png_profile(body: bytes, packed: bool, chunks: dict[str, bytes]) -> None:
+def _png_profile(body: bytes, packed: bool, chunks: dict[str, bytes], losses: list[Loss]) -> None:
     """Read a profile as ImageMagick writes it: name, length and the bytes in hexadecimal."""
     keyword, _, text = body.partition(b"\0")
     name = _PNG_NAMES.get(keyword.removeprefix(_PNG_RAW))
     if name is None or not keyword.startswith(_PNG_RAW) or name in chunks:
         return
-    text = _inflated(text[1:], 3 * MAX_BYTES) if packed else text
+    text = _inflated(text[1:], 3 * MAX_BYTES, losses) if packed else text
     try:
         chunks[name] = bytes.fromhex(text.split(b"\n", 3)[-1].decode("ascii"))
     except ValueError:
+        losses.append(Loss("metadata-broken", "metadata of a PNG that is damaged", name))
         chunks[name] = b""
 
 
-def _inflated(data: bytes, limit: int) -> bytes:
+def _inflated(data: bytes, limit: int, losses: list[Loss]) -> bytes:
     stream = zlib.decompressobj()
     try:
         text = stream.decompress(data, limit)
-    except zlib.error:
+    except zlib.error as error:
+        losses.append(Loss("metadata-broken", "metadata of a PNG that is damaged", str(error)))
         return b""
-    return b"" if stream.unconsumed_tail else text
+    if stream.unconsumed_tail:
+        losses.append(_too_large("metadata of a PNG", limit))
+        return b""
+    return text
 
 
 def _webp(view: memoryview) -> _Parts:
     chunks: dict[str, bytes] = {}
+    losses: list[Loss] = []
     at = 12
     for _ in range(_MAX_PARTS):
         if at + 8 > len(view):
             break
         name = _WEBP_NAMES.get(bytes(view[at : at + 4]))
         size = int.from_bytes(view[at + 4 : at + 8], "little")
-        if name and name not in chunks and size <= MAX_BYTES:
-            chunks[name] = bytes(view[at + 8 : at + 8 + size])
+        if name and name not in chunks:
+            if size <= MAX_BYTES:
+                chunks[name] = bytes(view[at + 8 : at + 8 + size])
+            else:
+                losses.append(_too_large("metadata of a WebP", size))
         at += 8 + size + size % 2
-    return _Parts(**chunks)
+    return _Parts(**chunks, losses=tuple(losses))
 
 
 def _gif(view: memoryview) -> _Parts:
@@ -337,7 +360,9 @@ def _gif(view: memoryview) -> _Parts:
         return _Parts()
     packet = bytes(view[head.end() : head.end() + MAX_BYTES + len(_GIF_END)])
     end = packet.find(_GIF_END)
-    return _Parts(xmp=packet[: max(end, 0)])
+    if end < 0:
+        return _Parts(losses=(_too_large("XMP of a GIF", len(packet)),))
+    return _Parts(xmp=packet[:end])
 
 
 def _tiff(view: memoryview) -> _Parts:

@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from typing import TYPE_CHECKING, Self
@@ -24,6 +24,7 @@ from sightline.pictures.captions import MAX_SIDECAR, read_sidecar
 from sightline.pictures.decode import Unfit, decode
 from sightline.pictures.folder import PictureFile
 from sightline.pictures.keyword_lists import MAX_LABEL
+from sightline.pictures.tally import Loss, cut
 from sightline.pictures.thumbnails import thumbnail
 from sightline.records import Tags, shown
 
@@ -34,6 +35,7 @@ READ_TASK = "sightline.pictures.reading:read_picture"
 WORDS_TASK = "sightline.pictures.reading:read_words"
 _TEXT_LIMIT = 20_000
 _TAGS_LIMIT = 2_000
+_LOSSES_LIMIT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class PictureRead:
     taken: int | None
     words: tuple[Tags, ...]
     problems: tuple[str, ...]
+    losses: tuple[Loss, ...]
     thumbnail: bytes
     rgb: NDArray[np.uint8] | None
 
@@ -126,6 +129,7 @@ def answer(done: Done) -> PictureRead:
         taken=None if taken is None else _int(taken),
         words=words_of(done),
         problems=problems_of(done),
+        losses=losses_of(done),
         thumbnail=done.blob[:n],
         rgb=rgb,
     )
@@ -147,6 +151,15 @@ def problems_of(done: Done) -> tuple[str, ...]:
     return tuple(_clean_text(p) for p in _list(done.value["problems"]))
 
 
+def losses_of(done: Done) -> tuple[Loss, ...]:
+    """Return the words that a worker dropped or cut."""
+    losses = []
+    for entry in _list(done.value.get("losses", []))[:_LOSSES_LIMIT]:
+        kind, reason, example = _list(entry)
+        losses.append(Loss(_clean_text(kind), _clean_text(reason), _clean_text(example)))
+    return tuple(losses)
+
+
 def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     """Read one picture file (runs in a worker)."""
     limit = _int(args["max_file_bytes"])
@@ -156,7 +169,9 @@ def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     if not isinstance(megapixels, int | float):
         raise DataError(f"max_megapixels must be a number. Got {megapixels!r}.")
     picture = decode(data, side=side, max_megapixels=float(megapixels), heavy=alone)
-    words, problems = _sidecar_words(args)
+    words, problems, losses = _sidecar_words(args)
+    losses += [_at(args["path"], loss) for loss in picture.metadata.losses]
+    words_value = _plain([*picture.metadata.tags, *words], _text(_bytes(args["path"])), losses)
     small = thumbnail(picture.rgb)
     pixels = picture.rgb.tobytes() if args["pixels"] else b""
     value: dict[str, Json] = {
@@ -167,8 +182,9 @@ def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
         "height": picture.height,
         "format": picture.format,
         "taken": picture.metadata.taken,
-        "words": _plain([*picture.metadata.tags, *words]),
+        "words": words_value,
         "problems": list[Json](problems),
+        "losses": [list[Json](loss) for loss in losses[:_LOSSES_LIMIT]],
         "thumbnail": len(small),
         "shape": list[Json](picture.rgb.shape) if args["pixels"] else None,
     }
@@ -177,8 +193,10 @@ def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
 
 def read_words(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     """Read only the word files beside a picture (runs in a worker)."""
-    words, problems = _sidecar_words(args)
-    return Done({"words": _plain(words), "problems": list[Json](problems)})
+    words, problems, losses = _sidecar_words(args)
+    value = _plain(words, _text(_bytes(args["path"])), losses)
+    lost: list[Json] = [list[Json](loss) for loss in losses[:_LOSSES_LIMIT]]
+    return Done({"words": value, "problems": list[Json](problems), "losses": lost})
 
 
 def open_regular(root: bytes, path: bytes, follow: bool) -> FileIO:
@@ -236,27 +254,51 @@ def contents(
             raise Unfit("unreadable", f"it cannot be read: {e.strerror}") from e
 
 
-def _sidecar_words(args: dict[str, Json]) -> tuple[list[Tags], list[str]]:
-    words, problems = [], []
+def _sidecar_words(args: dict[str, Json]) -> tuple[list[Tags], list[str], list[Loss]]:
+    words: list[Tags] = []
+    problems: list[str] = []
+    losses: list[Loss] = []
     for name in _list(args["sidecars"]):
         path = _bytes(name)
         try:
             remedy, follow = "leave only the words in it", bool(args["follow"])
             data, _ = contents(_bytes(args["root"]), path, MAX_SIDECAR, follow, remedy)
-            words.append(read_sidecar(path, data))
+            dropped: list[Loss] = []
+            words.append(read_sidecar(path, data, dropped))
+            losses += [_at(name, loss) for loss in dropped]
         except DataError as e:
             problems.append(f"{shown(path)}: {e}")
-    return words, problems
+    return words, problems, losses
 
 
-def _plain(words: Sequence[Tags]) -> list[Json]:
+def _at(path: Json, loss: Loss) -> Loss:
+    """Return a loss with the file it is in as the beginning of its example."""
+    return loss._replace(example=": ".join(p for p in (shown(_bytes(path)), loss.example) if p))
+
+
+def _plain(words: Sequence[Tags], path: str, losses: list[Loss]) -> list[Json]:
     """Return words as plain values, cut to a size that no real caption reaches."""
     plain: list[Json] = []
     for w in words:
         if w.tags or w.text:
             tags: list[Json] = [t[:MAX_LABEL] for t in w.tags[:_TAGS_LIMIT]]
             plain.append([w.source, tags, w.text[:_TEXT_LIMIT]])
+            losses += (_at(path, loss) for loss in _cut(w))
     return plain
+
+
+def _cut(words: Tags) -> Iterator[Loss]:
+    """Yield what the limits cut off."""
+    for label in words.tags[:_TAGS_LIMIT]:
+        if len(label) > MAX_LABEL:
+            reason = f"a label cut after {MAX_LABEL} characters"
+            yield Loss("label-cut", reason, cut(label, 60))
+    if len(words.tags) > _TAGS_LIMIT:
+        reason = f"labels beyond the first {_TAGS_LIMIT:,} of a source"
+        yield Loss("too-many-labels", reason, f"{len(words.tags):,} labels in {words.source}")
+    if len(words.text) > _TEXT_LIMIT:
+        reason = f"running text cut after {_TEXT_LIMIT:,} characters"
+        yield Loss("text-cut", reason, f"{len(words.text):,} characters in {words.source}")
 
 
 def _text(path: bytes) -> str:

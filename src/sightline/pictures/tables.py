@@ -1,90 +1,75 @@
-"""Tables of words: one file that gives words to many pictures.
+"""Reading tables of words: CSV in its many forms, JSON lines, COCO.
 
-Nothing here opens a picture or a path from the file. Words stay as they were written: separate
-labels as labels, running text as text.
+Columns of labels and of running text are told apart by their names (`word_columns`), the column
+that names the picture by `key_columns`. Every row is read or counted with the reason why not.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from sightline.errors import DataError
-from sightline.pictures._xmp import plain
-from sightline.records import Tags, shown
+from sightline.pictures.json_tables import read_document, read_lines
+from sightline.pictures.key_columns import is_key, listed, preference
+from sightline.pictures.word_columns import BY_NAME, ColumnRules, Kind, plain_name, reads_as_text
+from sightline.pictures.words_table import TableBuilder, WordsFile, WordsTable
+from sightline.records import shown
+
+__all__ = ["MAX_WORDS_FILE", "WordsFile", "inside_of", "read_words_file", "roots_of"]
 
 MAX_WORDS_FILE = 512 << 20
 
-_MAX_PROBLEMS = 1_000
 _SNIFFED = 65_536
-_PATH_NAMES = frozenset(("path", "file", "filepath", "filename", "image", "image_path"))
-_WORDS_NAMES = frozenset(("words", "tags", "caption", "captions", "keywords", "text", "labels"))
-# A column of this name has one label in each row; commas in it do not separate labels.
-_LABEL_NAME = "word"
 _PICTURE = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp|hei[cf]|avif)\s*$", re.IGNORECASE)
 _DRIVE = re.compile(rb"[A-Za-z]:/")
+# The first line with which spreadsheets name the delimiter.
+_SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)
 _EXPECTED = (
-    "Expected CSV or TSV with the header path,words (for example: trips/1.jpg,snow and trees), "
-    'JSON lines such as {"path": "trips/1.jpg", "words": ["snow", "trees"]}, '
-    "or COCO JSON with images and annotations."
+    "Expected CSV or TSV with a header such as path,tags,caption (for example: trips/1.jpg,"
+    '"snow, trees",A walk in the snow), JSON lines such as {"path": "trips/1.jpg", '
+    '"tags": ["snow", "trees"]}, or COCO JSON with images and annotations.'
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WordsFile:
-    """The words one file gives to many pictures.
-
-    Attributes
-    ----------
-    captions : mapping of bytes to Tags
-        Words by path relative to the collection, in the order of the file.
-    problems : tuple of str
-        What could not be used, with file name and line.
-    """
-
-    captions: Mapping[bytes, Tags]
-    problems: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[tuple[bytes, Tags]]:
-        return iter(self.captions.items())
-
-
-def read_words_file(path: Path | bytes, root: bytes) -> WordsFile:
+def read_words_file(
+    path: Path | bytes, root: bytes = b"", rules: ColumnRules = BY_NAME
+) -> WordsTable:
     """Read a CSV, TSV, JSON lines or COCO file that gives words to pictures.
 
     Parameters
     ----------
     path : Path or bytes
         The words file.
-    root : bytes
-        The collection's folder. Paths in the file are relative to it or lie inside it.
+    root : bytes, default=b""
+        The collection's folder, which readers of plugins are given; keys stay as they are written.
+    rules : ColumnRules, optional
+        What the owner says about its columns.
 
     Returns
     -------
-    WordsFile
-        Words given as a list become labels, words given as a string become text. Rows that
-        cannot be used, and paths outside the collection, are named in `problems`.
+    WordsTable
+        The words by key, and the rows and cells that cannot be used, counted by reason.
 
     Raises
     ------
     DataError
-        The file cannot be opened, is too large, or is none of the known kinds.
+        The file cannot be opened, is too large, has no row, is none of the known kinds, or has no
+        column of a name in `rules`.
     """
     name = os.fsencode(path)
     _check_size(name)
-    builder = _Builder(shown(os.path.basename(name)), roots_of(root))
+    builder = TableBuilder(shown(os.path.basename(name)), rules)
     try:
         with open(name, "rb") as raw:
-            wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
-        encoding, errors = ("utf-16", "replace") if wide else ("utf-8-sig", "surrogateescape")
+            encoding = _encoding(raw.read(_SNIFFED))
+        errors = "replace" if encoding.startswith("utf-16") else "surrogateescape"
         with open(name, encoding=encoding, errors=errors, newline="") as file:
             _read(file, os.path.splitext(name)[1].lower(), builder)
     except OSError as error:
@@ -92,6 +77,11 @@ def read_words_file(path: Path | bytes, root: bytes) -> WordsFile:
             f"The words file {shown(name)} cannot be read: {error.strerror}. "
             "Check the name and the permissions."
         ) from error
+    if not builder.rows:
+        raise DataError(
+            f"The words file {builder.name} has a header and no row below it. Add rows, or stop "
+            "reading it with --forget-words."
+        )
     return builder.result()
 
 
@@ -111,85 +101,19 @@ def _check_size(name: bytes) -> None:
         )
 
 
-@dataclass(slots=True)
-class _Builder:
-    """Collects the words and problems of a `WordsFile`."""
+def _encoding(head: bytes) -> str:
+    r"""Return the encoding of a file: UTF-16 by its mark or its zero bytes, else UTF-8.
 
-    name: str
-    roots: tuple[bytes, ...]
-    words: dict[bytes, tuple[dict[str, None], dict[str, None]]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    unlisted: int = 0
-    foreign: bool = False
-
-    def problem(self, place: str, text: str) -> None:
-        """Add a problem; after the first thousand they are only counted."""
-        if len(self.problems) < _MAX_PROBLEMS:
-            self.problems.append(f"{self.name}, {place}: {text}")
-        else:
-            self.unlisted += 1
-
-    def add(self, place: str, written: object, words: object) -> None:
-        """Add the words of one row, a string or a list of strings."""
-        values = [words] if isinstance(words, str) else words
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            self.problem(place, f"words must be a string or a list of strings. Got {words!r:.60}.")
-            return
-        path = self._path(place, written)
-        clean = [plain(self._readable(place, value)) for value in values]
-        if path is not None and any(clean):
-            labels, texts = self.words.setdefault(path, ({}, {}))
-            target = texts if isinstance(words, str) else labels
-            target.update((word, None) for word in clean if word)
-
-    def add_record(self, place: str, record: object) -> None:
-        """Add the words of one JSON object."""
-        if not isinstance(record, dict):
-            self.problem(place, f"expected an object with path and words. Got {record!r:.60}.")
-            return
-        paths = [value for key, value in record.items() if key.lower() in _PATH_NAMES]
-        words = [value for key, value in record.items() if key.lower() in _WORDS_NAMES]
-        if not paths or not words:
-            self.problem(place, f"path or words is missing. Got {record!r:.60}.")
-            return
-        for value in words:
-            self.add(place, paths[0], value)
-
-    def _path(self, place: str, written: object) -> bytes | None:
-        try:
-            raw = written.encode("utf-8", "surrogateescape") if isinstance(written, str) else b""
-        except UnicodeEncodeError:
-            raw = b""
-        path = inside_of(raw.strip(), self.roots)
-        if path is None:
-            self.problem(place, f"{written!r:.200} is not the path of a file in the collection.")
-        return path
-
-    def _readable(self, place: str, text: str) -> str:
-        """Return text in which bytes that are not UTF-8 are read as Windows-1252."""
-        if text.isascii():
-            return text
-        try:
-            raw = text.encode("utf-8", "surrogateescape")
-            return raw.decode("utf-8")
-        except UnicodeEncodeError:
-            return text
-        except UnicodeDecodeError:
-            if not self.foreign:
-                self.foreign = True
-                self.problem(place, "not UTF-8; words are read as Windows-1252, paths as they are.")
-            return raw.decode("cp1252", "replace")
-
-    def result(self) -> WordsFile:
-        """Return the words and problems."""
-        source = f"file:{self.name}"
-        captions = {
-            path: Tags(source, tuple(labels), "\n".join(texts))
-            for path, (labels, texts) in self.words.items()
-        }
-        if self.unlisted:
-            self.problems.append(f"{self.name}: {self.unlisted} more problems are not listed.")
-        return WordsFile(captions, tuple(self.problems))
+    >>> _encoding("path,tags".encode("utf-16-le")), _encoding(b"path,tags")
+    ('utf-16-le', 'utf-8-sig')
+    """
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    # In UTF-16 every second byte of the separators, which no text lacks, is zero.
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if 4 * max(even, odd) > len(head):
+        return "utf-16-be" if even > odd else "utf-16-le"
+    return "utf-8-sig"
 
 
 def roots_of(root: bytes) -> tuple[bytes, ...]:
@@ -212,104 +136,123 @@ def inside_of(path: bytes, roots: tuple[bytes, ...]) -> bytes | None:
     return None if path in (b".", b"..") or path.startswith(b"../") else path
 
 
-def _read(file: TextIO, ending: bytes, builder: _Builder) -> None:
+def _read(file: TextIO, ending: bytes, builder: TableBuilder) -> None:
     head = file.read(_SNIFFED)
     file.seek(0)
+    if not head.strip("\ufeff\0 \t\r\n"):
+        raise DataError(f"The words file {builder.name} is empty. {_EXPECTED}")
     if ending in (b".jsonl", b".ndjson"):
-        _read_lines(file, builder)
+        read_lines(file, builder, _EXPECTED)
     elif head.lstrip()[:1] in ("{", "["):
-        _read_document(file, builder)
+        read_document(file, builder, _EXPECTED)
     else:
-        _read_table(file, _layout(head, ending, builder.name), builder)
+        _read_table(file, _layout(head, ending, builder), builder)
 
 
-def _read_document(file: TextIO, builder: _Builder) -> None:
-    try:
-        document = json.load(file)
-    except (ValueError, RecursionError):
-        file.seek(0)
-        _read_lines(file, builder)
-        return
-    if isinstance(document, dict) and "annotations" in document:
-        _read_coco(document, builder)
-        return
-    for i, record in enumerate(document if isinstance(document, list) else [document]):
-        builder.add_record(f"record {i + 1}", record)
-
-
-def _read_lines(file: TextIO, builder: _Builder) -> None:
-    readable = 0
-    for number, line in enumerate(file, 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            builder.problem(f"line {number}", f"not JSON ({error}).")
-            continue
-        readable += isinstance(record, dict)
-        builder.add_record(f"line {number}", record)
-    if not readable:
-        first = next(iter(builder.problems), "it is empty.")
-        raise DataError(f"The words file {builder.name} is not readable: {first} {_EXPECTED}")
-
-
-def _read_coco(document: dict[str, object], builder: _Builder) -> None:
-    annotations = document["annotations"]
-    if not isinstance(annotations, list) or not isinstance(document.get("images"), list):
-        raise DataError(f"The words file {builder.name} lacks a list of images. {_EXPECTED}")
-    files = _by_id(document["images"], "file_name")
-    names = _by_id(document.get("categories"), "name")
-    for i, row in enumerate(annotations):
-        place = f"annotations[{i}]"
-        fields = row if isinstance(row, dict) else {}
-        file, name = _at(files, fields.get("image_id")), _at(names, fields.get("category_id"))
-        if file is None:
-            builder.problem(place, f"no image has the image_id. Got {row!r:.60}.")
-        elif "caption" not in fields and name is None:
-            builder.problem(place, f"neither a caption nor a known category. Got {row!r:.60}.")
-        else:
-            if "caption" in fields:
-                builder.add(place, file, fields["caption"])
-            if name is not None:
-                builder.add(place, file, [name])
-
-
-def _by_id(rows: object, key: str) -> dict[object, object]:
-    listed = rows if isinstance(rows, list) else []
-    good = (row for row in listed if isinstance(row, dict) and isinstance(row.get("id"), int | str))
-    return {row["id"]: row.get(key) for row in good}
-
-
-def _at(table: dict[object, object], key: object) -> object:
-    return table.get(key) if isinstance(key, int | str) else None
+class _Column(NamedTuple):
+    place: int
+    name: str
+    kind: Kind = ""
 
 
 class _Layout(NamedTuple):
-    """Which columns of a table hold the path and the words."""
+    """Which columns of a table hold keys and words; `width` cells are in the header."""
 
     delimiter: str
-    path: int
-    words: tuple[int, ...]
-    headed: bool
-    labels: tuple[int, ...] = ()
+    keys: tuple[_Column, ...]
+    words: tuple[_Column, ...]
+    width: int
+    skipped_lines: int
+    guessed: bool = False
 
 
-def _layout(head: str, ending: bytes, name: str) -> _Layout:
-    line = next((line for line in head.splitlines() if line.strip()), "")
-    delimiters = "\t" if ending in (b".tsv", b".tab") else "\t,;"
-    for delimiter in delimiters:
-        names = [cell.strip().lower() for cell in _cells(line, delimiter)]
-        paths = [i for i, cell in enumerate(names) if cell in _PATH_NAMES]
-        words = tuple(i for i, cell in enumerate(names) if cell in _WORDS_NAMES)
-        labels = tuple(i for i, cell in enumerate(names) if cell == _LABEL_NAME)
-        if paths and (words or labels):
-            return _Layout(delimiter, paths[0], words, True, labels)
-    for delimiter in delimiters:
-        cells = _cells(line, delimiter)
+def _layout(head: str, ending: bytes, builder: TableBuilder) -> _Layout:
+    lines = [line for line in head.splitlines() if line.strip()]
+    delimiters = "\t" if ending in (b".tsv", b".tab") else "\t,;|"
+    skipped_lines = 0
+    if named := _SEPARATOR_LINE.fullmatch(lines[0].strip()):
+        delimiters, skipped_lines, lines = named[1], 1, lines[1:] or [""]
+    headers = [(d, [c.strip() for c in _cells(lines[0], d)]) for d in delimiters]
+    layouts = [_by_header(d, h, builder.rules, skipped_lines + 1) for d, h in headers]
+    good = [x for x in layouts if x.keys and x.words]
+    if good:
+        layout = max(good, key=lambda x: len(x.keys) + len(x.words))
+        header = dict(headers)[layout.delimiter]
+        _check_named(header, layout, builder)
+        _note_header(header, layout, builder)
+        return layout
+    for d, cells in headers:
         if len(cells) >= 2 and _PICTURE.search(cells[0]):
-            return _Layout(delimiter, 0, (1,), False)
-    raise DataError(f"The words file {name} starts with {line!r:.80}. {_EXPECTED}")
+            return _without_header(lines, d, skipped_lines, builder)
+    raise _no_columns(builder, lines[0], max(layouts, key=lambda x: x.width), dict(headers))
+
+
+def _by_header(delimiter: str, header: list[str], rules: ColumnRules, skipped: int) -> _Layout:
+    wanted = plain_name(rules.key_column)
+    keys: dict[str, _Column] = {}
+    words = []
+    for i, name in enumerate(header):
+        kind = rules.kind_of(name)
+        if wanted and plain_name(name) == wanted:
+            keys.setdefault(name, _Column(i, name))
+        elif kind:
+            words.append(_Column(i, name, kind))
+        elif not wanted and is_key(name):
+            keys.setdefault(name, _Column(i, name))
+    preferred = tuple(sorted(keys.values(), key=lambda c: preference(c.name)))
+    return _Layout(delimiter, preferred, tuple(words), len(header), skipped)
+
+
+def _check_named(header: list[str], layout: _Layout, builder: TableBuilder) -> None:
+    names = {plain_name(name) for name in header}
+    missing = [c for c in builder.rules.named() if plain_name(c) not in names]
+    if missing:
+        raise DataError(
+            f"{builder.name} has no column {missing[0]!r:.60}. Its columns: {listed(header)}."
+        )
+
+
+def _note_header(header: list[str], layout: _Layout, builder: TableBuilder) -> None:
+    used = {c.place for c in (*layout.keys, *layout.words)}
+    for i, name in enumerate(header):
+        if i not in used and name:
+            builder.leave_unread(name)
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        what = "all of them are read" if {c.name for c in layout.words} & {*twice} else "see above"
+        builder.remarks.append(f"the header has {listed(twice)} more than once: {what}")
+
+
+def _without_header(
+    lines: list[str], delimiter: str, skipped: int, builder: TableBuilder
+) -> _Layout:
+    """Return the layout of a table whose first row is a picture: its columns are 1 and 2."""
+    if builder.rules.key_column:
+        raise DataError(f"{builder.name} has no header, so no column {builder.rules.key_column!r}.")
+    name, rules = "2", builder.rules
+    kind = rules.kind_of(name)
+    guessed = not kind
+    if guessed:
+        second = [cells[1] for cells in (_cells(line, delimiter) for line in lines) if cells[1:]]
+        kind = "text" if reads_as_text(second) else "labels"
+        other = "--labels-in 2" if kind == "text" else "--text-in 2"
+        builder.remarks.append(f"no header: column 2 reads as {kind} ({other} changes that)")
+    return _Layout(delimiter, (_Column(0, "1"),), (_Column(1, name, kind),), 2, skipped, guessed)
+
+
+def _no_columns(
+    builder: TableBuilder, line: str, widest: _Layout, headers: dict[str, list[str]]
+) -> DataError:
+    names = headers[widest.delimiter]
+    start = f"The words file {builder.name} starts with {line!r:.80}. "
+    if widest.width < 2:
+        return DataError(start + _EXPECTED)
+    lacking = []
+    if not widest.keys:
+        lacking.append("No column names the picture; name it with --key-column.")
+    if not widest.words:
+        lacking.append("No column holds words; name some with --labels-in or --text-in.")
+    return DataError(f"{start}Its columns: {listed(names)}. {' '.join(lacking)} {_EXPECTED}")
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -319,20 +262,42 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _read_table(file: TextIO, layout: _Layout, builder: _Builder) -> None:
+def _read_table(file: TextIO, layout: _Layout, builder: TableBuilder) -> None:
+    builder.keys = [c.name for c in layout.keys]
+    columns = [
+        (c.place, builder.column(c.name, c.kind, guessed=layout.guessed)) for c in layout.words
+    ]
     for i, (place, row) in enumerate(_rows(file, layout.delimiter, builder)):
-        if i == 0 and layout.headed:
+        if i < layout.skipped_lines:
             continue
-        if len(row) <= max(layout.path, min(layout.words + layout.labels)):
-            builder.problem(place, f"path or words is missing. Got {row!r:.60}.")
+        cells = _fitted(row, layout)
+        if cells is None:
+            reason = f"more cells than the header; quote a cell that holds {layout.delimiter!r}"
+            builder.reject(f"{place}: {row!r:.60}", "too-many-cells", reason)
             continue
-        for column in layout.words:
-            builder.add(place, row[layout.path], "".join(row[column : column + 1]))
-        for column in layout.labels:
-            builder.add(place, row[layout.path], row[column : column + 1])
+        keys = [cells[c.place] for c in layout.keys]
+        if not any(key.strip() for key in keys):
+            builder.reject(place, "no-key", "no picture is named")
+        else:
+            builder.add(place, keys, [(n, cells[at]) for at, n in columns])
 
 
-def _rows(file: TextIO, delimiter: str, builder: _Builder) -> Iterator[tuple[str, list[str]]]:
+def _fitted(row: Sequence[str], layout: _Layout) -> list[str] | None:
+    """Return the cells of a row, as many as the header has; None if it has more.
+
+    In a table of two columns, what is too much can only belong to the words.
+    """
+    cells = list(row)
+    while len(cells) > layout.width and not cells[-1].strip():
+        cells.pop()
+    if len(cells) > layout.width:
+        if layout.width != 2 or layout.keys[0].place:
+            return None
+        cells = [cells[0], layout.delimiter.join(cells[1:])]
+    return cells + [""] * (layout.width - len(cells))
+
+
+def _rows(file: TextIO, delimiter: str, builder: TableBuilder) -> Iterator[tuple[str, list[str]]]:
     """Yield place and cells of every row that is not blank."""
     ended: list[bool] = []
 
@@ -348,10 +313,16 @@ def _rows(file: TextIO, delimiter: str, builder: _Builder) -> Iterator[tuple[str
         except StopIteration:
             return
         except csv.Error as error:
-            builder.problem(place, f"{error}; a quote may have been left open.")
+            longest = csv.field_size_limit()
+            reason = f"a cell of more than {longest:,} characters; a quote may have been left open"
+            builder.reject(f"{place}: {error}", "huge-cell", reason)
             continue
         # A row that ends only with the file has an open quote, and contains all rows after it.
         if ended:
-            builder.problem(place, "a quote is opened here and never closed.")
-        elif any(row):
+            builder.reject(
+                f"{place} to line {reader.line_num}",
+                "open-quote",
+                "a quote is opened and never closed",
+            )
+        elif any(cell.strip() for cell in row):
             yield place, row

@@ -229,7 +229,7 @@ class Catalogue:
         elif e.kind == "words":
             self._apply_words(e)
         elif e.kind == "words-file":
-            self._apply_words_file(str(b["path"]), bool(b.get("present", True)))
+            self._apply_words_file(str(b["path"]), bool(b.get("present", True)), b.get("columns"))
         elif e.kind == "vectors-file":
             texts = ("name", "path", "fingerprint", "order", "key_column")
             fields = {k: str(b.get(k, "")) for k in texts}
@@ -244,9 +244,18 @@ class Catalogue:
             row = (e.picture, source, json.dumps(e.body.get("tags", [])), e.body.get("text", ""))
             self.db.execute("INSERT INTO words VALUES (?,?,?,?)", row)
 
-    def _apply_words_file(self, path: str, present: bool) -> None:
-        files = [f for f in self.words_files() if f != path]
-        self.set_meta("words_files", json.dumps([*files, path] if present else files))
+    def _apply_words_file(self, path: str, present: bool, columns: Json) -> None:
+        known = self.words_files()
+        others = [f for f in known if f != path]
+        if not present:
+            known = others
+        elif path not in known:
+            known = [*known, path]
+        self.set_meta("words_files", json.dumps(known))
+        rules = {f: c for f, c in self.words_columns().items() if f in others}
+        if present and isinstance(columns, dict):
+            rules[path] = columns
+        self.set_meta("words_columns", json.dumps(rules))
 
     # -- pictures ----------------------------------------------------------------------------
 
@@ -340,6 +349,10 @@ class Catalogue:
     def words_files(self) -> list[str]:
         """Return the tables of words this collection reads, in the order they were added."""
         return list(json.loads(self.meta("words_files") or "[]"))
+
+    def words_columns(self) -> dict[str, dict[str, Json]]:
+        """Return what the owner said about the columns of tables of words, by path."""
+        return dict(json.loads(self.meta("words_columns") or "{}"))
 
     def vectors_files(self) -> list[VectorsFile]:
         """Return the files of vectors, in the order they were last changed."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from sightline.errors import DataError
-from sightline.features._key_columns import Keys, is_path, listed
 from sightline.features.imported import ImportedVectors
+from sightline.pictures.key_columns import Keys, is_path, listed
 from sightline.pictures.tables import inside_of, roots_of
 from sightline.records import shown
 from sightline.store.catalogue import VectorsFile
@@ -42,8 +42,8 @@ class Matched:
         Those of them whose file name fits, but fits several pictures or several rows.
     by_name, by_stem : list of int
         Rows that were assigned by the file name alone, and those of them whose key has no ending.
-    double : tuple of int, or None
-        Two rows that name one picture.
+    repeated : dict
+        The picture of each further row that names one which has a row already.
     """
 
     rows: dict[int, int]
@@ -51,12 +51,13 @@ class Matched:
     unclear: list[int] = field(default_factory=list)
     by_name: list[int] = field(default_factory=list)
     by_stem: list[int] = field(default_factory=list)
-    double: tuple[int, int] | None = None
+    repeated: dict[int, int] = field(default_factory=dict)
 
     def check_double(self, keys: Sequence[bytes]) -> None:
         """Refuse two rows for one picture."""
-        if self.double is not None:
-            a, b = self.double
+        if self.repeated:
+            b, picture = next(iter(self.repeated.items()))
+            a = self.rows[picture]
             raise DataError(
                 f"{shown(keys[a])} (row {a}) and {shown(keys[b])} (row {b}) name the same "
                 "picture. Keep one of them."
@@ -79,7 +80,7 @@ def match_keys(
         if picture is None:
             matched.lost.append(row)
         elif matched.rows.setdefault(picture, row) != row:
-            matched.double = matched.double or (matched.rows[picture], row)
+            matched.repeated[row] = picture
     _by_name(matched, keys, pictures, os.path.basename, _file_name)
     with_ending = len(matched.by_name)
     _by_name(matched, keys, pictures, _stem, _bare_name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,12 @@ import numpy as np
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, ToRead, stamps_of
+from sightline.collection.index.tables import WordFiles
 from sightline.compute.features import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
 from sightline.compute.prefetch import prefetch
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
+from sightline.pictures.tally import Loss, Tally
 from sightline.records import Batch, Skipped, Tags, shown
 from sightline.store.events import Event, NewEvent
 from sightline.store.writer import Change, FileStamp, Writer
@@ -51,12 +53,13 @@ class PictureReader:
         compute: Compute,
         options: IndexOptions,
         progress: Progress,
-        files: tags.WordFiles,
+        files: WordFiles,
     ) -> None:
         self.root, self.writer, self.compute = root, writer, compute
         self.options, self.progress, self.files = options, progress, files
         self.skipped: list[Skipped] = []
         self.problems: list[str] = []
+        self.losses, self.txt = Tally(), Tally()
         self.added = self.changed = self.moved = 0
         self._revived: set[int] = set()
 
@@ -119,9 +122,18 @@ class PictureReader:
         return picture
 
     def _words(self, todo: ToRead, r: PictureRead) -> dict[str, Tags]:
-        self.problems += r.problems
+        self.count_losses(r.problems, r.losses)
         extra = tags.extra_words(self.files, todo.file.path, self.options.folder_words)
-        return tags.clean([*r.words, *extra])
+        words = tags.clean([*r.words, *extra], self.options.txt_as)
+        tags.count_txt(words, todo.file.path, self.txt)
+        return words
+
+    def count_losses(self, problems: Iterable[str], losses: Iterable[Loss]) -> None:
+        """Count words that could not be read, and files beside pictures that could not."""
+        for problem in problems:
+            self.losses.add("sidecar", "files beside pictures that cannot be read", problem)
+        for loss in losses:
+            self.losses.add(loss.kind, loss.reason, *([loss.example] if loss.example else []))
 
     def _describe(self, read: list[_Read]) -> None:
         """Compute the features; a picture a feature fails on goes without, and is named."""

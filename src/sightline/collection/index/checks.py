@@ -15,7 +15,7 @@ from sightline.collection.discovery import root_of_store
 from sightline.collection.index.assignment import by_key_or_order, in_order, matches, no_match
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, plan_for
-from sightline.collection.index.tags import read_table
+from sightline.collection.index.tables import effective_rules, read_table, remembered_rules
 from sightline.collection.index.vectors import check_name_free, open_vectors, same_as_before
 from sightline.errors import (
     CollectionError,
@@ -25,6 +25,7 @@ from sightline.errors import (
     UsageError,
 )
 from sightline.features.imported import ImportedVectors
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.records import shown
 from sightline.store.catalogue import Catalogue, KnownPicture, VectorsFile
 from sightline.store.folder import StoreFolder, current_version
@@ -53,22 +54,41 @@ def real_paths(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return [os.path.realpath(os.fspath(p)) for p in paths]
 
 
-def check_tables(paths: Sequence[str | os.PathLike[str]], root: bytes) -> list[str]:
+def check_tables(
+    paths: Sequence[str | os.PathLike[str]],
+    root: bytes,
+    store_folder: StoreFolder,
+    columns: ColumnRules = BY_NAME,
+) -> list[str]:
     """Return the absolute paths of tables of words, each of which can be read."""
+    columns.check(tables_named=bool(paths))
     tables = real_paths(paths)
+    by_path = effective_rules(_known_rules(store_folder), tables, columns)
     for path in tables:
         if not os.path.isfile(path):
             raise UsageError(f"There is no file {path}. Name a table of words.")
         try:
-            table = read_table(path, root)
+            table = read_table(path, root, by_path.get(path, BY_NAME))
         except SightlineError as e:
             raise UsageError(f"{path} cannot be used as a table of words: {e}") from e
-        if table.problems and next(iter(table), None) is None:
+        if table.is_empty():
+            why = "; ".join((*map(str, table.dropped), *table.remarks)) or "it has no row"
             raise UsageError(
                 f"{path} cannot be used as a table of words: none of its rows gives words to a "
-                f"picture. {table.problems[0]}"
+                f"picture. {why}."
             )
     return tables
+
+
+def _known_rules(store_folder: StoreFolder) -> dict[str, ColumnRules]:
+    """Return the rules of the tables that the collection has, none of a new one."""
+    if not store_folder.exists():
+        return {}
+    try:
+        with closing(Catalogue(store_folder.catalogue, write=False)) as catalogue:
+            return remembered_rules(catalogue)
+    except NoCollection:
+        return {}
 
 
 def read_vectors(

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sightline import plugins, settings
+from sightline.collection.index.tables import remembered_rules
 from sightline.compute.features import feature_class, fingerprint, is_fitted, load_feature
+from sightline.contracts import Json
 from sightline.pictures.reading import ReadLimits
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.settings import Origin, Settings
 from sightline.store.durable import disk_errors
 from sightline.store.events import NewEvent
@@ -35,12 +38,14 @@ class IndexOptions:
     hidden: bool = False
     exclude: tuple[bytes, ...] = ()
     folder_words: bool = False
+    txt_as: str = "auto"
     retry: bool = False
     refit: bool = False
     allow_empty: bool = False
     seconds: float = 10.0
     features: tuple[FeatureRequest, ...] = ()
     shards: int = 1
+    reread: bool = False
 
 
 def split_names(text: str) -> list[str]:
@@ -62,7 +67,7 @@ def default_features() -> list[str]:
 def index_options(
     s: Settings,
     features: Sequence[str] = (),
-    *,
+    tables: Sequence[str] = (),
     retry: bool = False,
     refit: bool = False,
     allow_empty: bool = False,
@@ -74,9 +79,11 @@ def index_options(
         hidden=s.hidden,
         exclude=tuple(os.fsencode(e) for e in split_names(s.exclude)),
         folder_words=s.folder_words,
+        txt_as=s.txt_as,
         retry=retry,
         refit=refit,
         allow_empty=allow_empty,
+        reread=bool(tables),
         seconds=s.seconds,
         shards=s.shards,
         features=tuple(
@@ -100,11 +107,24 @@ def feature_request(name: str, place: str, size: int) -> FeatureRequest:
 
 
 def remember_tables(
-    writer: Writer, root: bytes, words: Sequence[str], forget_words: Sequence[str]
+    writer: Writer,
+    root: bytes,
+    words: Sequence[str],
+    forget_words: Sequence[str],
+    rules: ColumnRules = BY_NAME,
 ) -> None:
-    """Keep for later runs which folder this is and which tables of words belong to it."""
+    """Keep for later runs which folder this is, and which tables of words it has with which rules.
+
+    Rules are those of the tables named now; without any, they keep those they had.
+    """
     known = writer.catalogue.words_files()
+    known_rules = remembered_rules(writer.catalogue)
     events = []
+    if rules != BY_NAME:
+        columns: dict[str, Json] = {"present": True, "columns": rules.to_dict()}
+        new = [path for path in words if known_rules.get(path) != rules]
+        events += [NewEvent("words-file", body={"path": path, **columns}) for path in new]
+        known = [*known, *new]
     for given, present in ((words, True), (forget_words, False)):
         for path in given:
             if present != (path in known):

@@ -12,19 +12,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sightline.collection.index import tags
 from sightline.collection.index.options import IndexOptions
+from sightline.collection.index.skipped import SkipGroup, skip_groups
+from sightline.collection.index.tables import (
+    TableReport,
+    WordChanges,
+    WordFiles,
+    effective_rules,
+    remembered_rules,
+)
 from sightline.contracts import Json
 from sightline.errors import DataError
 from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
+from sightline.pictures.tally import ReasonCount, Tally
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.records import Skipped, Tags
 from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
-from sightline.store.folder import Reader, StoreFolder
+from sightline.store.folder import StoreFolder
 from sightline.store.upkeep.rollback import reusable_rows
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
@@ -56,9 +66,17 @@ class Plan:
     skipped_now: list[Skipped] = field(default_factory=list)
     no_longer_skipped: list[bytes] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
+    left_out: Tally = field(default_factory=Tally)
+    skipped_before: dict[bytes, Skipped] = field(default_factory=dict)
+    reread_txt: bool = False
     seen: int = 0
     same: int = 0
     free: dict[str, list[int]] = field(default_factory=dict)
+
+    def present(self, known: Iterable[KnownPicture]) -> set[bytes]:
+        """Return the paths of the pictures there will be."""
+        gone = {k.path for k in self.vanished}
+        return {k.path for k in known if k.path not in gone} | {t.file.path for t in self.read}
 
     def claim(self, sha: str) -> int | None:
         """Return the id of a picture with this content that lost its file, if there is one."""
@@ -83,12 +101,14 @@ def make_plan(
     reusable: Container[int] = (),
     retry: bool = False,
     follow: bool = False,
+    reread_txt: bool = False,
 ) -> Plan:
     """Compare files with what is known of them; `live` are the ids with complete rows.
 
-    `reusable` are pictures with an outdated row whose right row lies in the store.
+    `reusable` are pictures with an outdated row whose right row lies in the store; `reread_txt`
+    asks to read `.txt` files again although they did not change.
     """
-    plan = Plan()
+    plan = Plan(reread_txt=reread_txt)
     by_path = {k.path: k for k in known}
     skipped_before = {s.path: (s, size, mtime) for s, size, mtime in skipped}
     changed: list[tuple[PictureFile, KnownPicture]] = []
@@ -135,7 +155,8 @@ def _place(
     elif k.picture not in live or k.stamps == UNPUBLISHED or not right:
         plan.read.append(ToRead(file, k.picture))
         return False
-    if stamps_of(file) != (outdated.stamps if outdated else k.stamps):
+    reread = plan.reread_txt and any(s.path.lower().endswith(b".txt") for s in file.sidecars)
+    if reread or stamps_of(file) != (outdated.stamps if outdated else k.stamps):
         plan.words.append((file, k))
         return False
     return k.picture not in reusable
@@ -211,15 +232,21 @@ def plan_for(
 ) -> Plan:
     """Walk the folder and compare it with the catalogue; None for a store that is still empty."""
     follow = options.limits.follow
-    walked = walk(root, follow=follow, hidden=options.hidden, exclude=options.exclude)
+    left_out = Tally()
+    walked = walk(
+        root, follow=follow, hidden=options.hidden, exclude=options.exclude, left_out=left_out
+    )
     if catalogue is None:
-        return make_plan(walked, [], [], live, root, follow=follow)
+        return replace(make_plan(walked, [], [], live, root, follow=follow), left_out=left_out)
     # A limit that was changed may let in what it kept out.
     retry = options.retry or catalogue.meta("limits") not in (None, limits_text(options))
     known, skipped = catalogue.known(), catalogue.skipped()
-    return make_plan(
-        walked, known, skipped, live, root, reusable=reusable, retry=retry, follow=follow
-    )
+    plan = make_plan(
+        walked, known, skipped, live, root, reusable=reusable, retry=retry, follow=follow,
+        reread_txt=(catalogue.meta("txt_as") or "auto") != options.txt_as,
+    )  # fmt: skip
+    before = {s.path: s for s, _, _ in skipped}
+    return replace(plan, left_out=left_out, skipped_before=before)
 
 
 def limits_text(options: IndexOptions) -> str:
@@ -239,12 +266,19 @@ class Preview:
     reworded: int
     skipped: int
     same: int
+    tables: tuple[TableReport, ...] = ()
+    groups: tuple[SkipGroup, ...] = ()
+    left_out: tuple[ReasonCount, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return the counts as JSON."""
         return {
             "seen": self.plan.seen, "to_read": len(self.plan.read), "words_changed": self.reworded,
             "skipped": self.skipped, "unchanged": self.same, "vanished": len(self.plan.vanished),
+            "tables": [t.to_dict() for t in self.tables], "problems": list[Json](self.problems),
+            "skipped_by_reason": [g.to_dict() for g in self.groups],
+            "left_out": [c.to_dict() for c in self.left_out],
         }  # fmt: skip
 
 
@@ -254,35 +288,37 @@ def preview(
     options: IndexOptions,
     tables: Sequence[str],
     forgotten: set[str],
+    rules: ColumnRules = BY_NAME,
 ) -> Preview:
     """Return what a run would do, by folder, tables and store."""
     if not store_folder.exists():
-        return _preview_of(plan_for(root, None, set(), options), 0)
+        plan = plan_for(root, None, set(), options)
+        files = WordFiles(tables, root, effective_rules({}, tables, rules), plan.present([]))
+        return _preview_of(plan, 0, files, {})
     with store_folder.reader() as reader:
         live = set(reader.snapshot.ids().tolist())
         kept = reusable_rows(store_folder, reader.catalogue.known(), reader.snapshot, live, set())
         plan = plan_for(root, reader.catalogue, live, options, kept)
-        return _preview_of(plan, _count_reworded(reader, root, plan, options, tables, forgotten))
+        catalogue = reader.catalogue
+        paths = [
+            p for p in dict.fromkeys([*catalogue.words_files(), *tables]) if p not in forgotten
+        ]
+        by_path = effective_rules(remembered_rules(catalogue), tables, rules)
+        files = WordFiles(paths, root, by_path, plan.present(catalogue.known()))
+        new_words: dict[int, dict[str, Tags]] = {}
+        leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read if t.picture}
+        changes = tags.from_files(catalogue, files, new_words, options.folder_words, leaving)
+        reworded = (new_words.keys() | {k.picture for _, k in plan.words}) - leaving
+        return _preview_of(plan, len(reworded), files, changes)
 
 
-def _count_reworded(
-    reader: Reader,
-    root: bytes,
-    plan: Plan,
-    options: IndexOptions,
-    tables: Sequence[str],
-    forgotten: set[str],
-) -> int:
-    """Return how many known pictures would get other words."""
-    known = reader.catalogue.words_files()
-    paths = [p for p in dict.fromkeys([*known, *tables]) if p not in forgotten]
-    new_words: dict[int, dict[str, Tags]] = {}
-    tags.from_files(reader.catalogue, tags.WordFiles(paths, root), new_words, options.folder_words)
-    leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read}
-    return len((new_words.keys() | {k.picture for _, k in plan.words}) - leaving)
-
-
-def _preview_of(plan: Plan, reworded: int) -> Preview:
+def _preview_of(
+    plan: Plan, reworded: int, files: WordFiles, changes: Mapping[str, WordChanges]
+) -> Preview:
     skipped = len(plan.still_skipped) + len(plan.skipped_now)
     same = plan.seen - len(plan.read) - skipped - reworded
-    return Preview(plan, reworded, skipped, same)
+    groups = skip_groups([*plan.still_skipped, *plan.skipped_now], plan.skipped_before)
+    return Preview(
+        plan, reworded, skipped, same, files.reports(changes), groups, plan.left_out.counts(),
+        tuple(files.problems),
+    )  # fmt: skip

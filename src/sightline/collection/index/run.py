@@ -16,6 +16,15 @@ from sightline.collection.index import codebooks, tags
 from sightline.collection.index.batches import BATCH, PictureReader
 from sightline.collection.index.options import IndexOptions
 from sightline.collection.index.plan import Plan, limits_text, plan_for, stamps_of
+from sightline.collection.index.skipped import SkipGroup, skip_groups
+from sightline.collection.index.tables import (
+    RULES_VERSION,
+    TableReport,
+    WordChanges,
+    WordFiles,
+    remembered_rules,
+    stamp,
+)
 from sightline.collection.index.tags import (
     from_files,
     publish_kept,
@@ -27,7 +36,8 @@ from sightline.contracts import Compute, Failed, Json, Progress
 from sightline.errors import CollectionError, DataError, Interrupted
 from sightline.features.imported import ImportedVectors
 from sightline.pictures.folder import PictureFile
-from sightline.pictures.reading import WORDS_TASK, problems_of, request, words_of
+from sightline.pictures.reading import WORDS_TASK, losses_of, problems_of, request, words_of
+from sightline.pictures.tally import ReasonCount
 from sightline.records import Skipped, Tags, shown
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
@@ -43,6 +53,11 @@ class IndexReport:
     """What a run saw and did: `seen` is always `indexed` + the number of `skipped`.
 
     `vectors` has a report for each imported file of vectors.
+    `groups` are the skipped files by reason; `left_out` are names that were not looked at, such as
+    hidden ones, and `left_out_new` says whether they are others than at the index before.
+    `txt_files` say how text beside pictures was read, `lost_words` what was dropped or cut while
+    metadata was read; both are of the pictures that this run read.
+    `tables` has one for each table of words that was read.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -58,6 +73,19 @@ class IndexReport:
     seconds: float
     vectors: tuple[ImportReport, ...] = ()
     reused: int = 0
+    tables: tuple[TableReport, ...] = ()
+    groups: tuple[SkipGroup, ...] = ()
+    left_out: tuple[ReasonCount, ...] = ()
+    left_out_new: bool = False
+    txt_files: tuple[ReasonCount, ...] = ()
+    lost_words: tuple[ReasonCount, ...] = ()
+
+    def word_lines(self) -> list[str]:
+        """Return what is to be said of words that were read beside and in pictures."""
+        lines = [f"words not read: {c}" for c in self.lost_words]
+        if self.txt_files:
+            lines.append("; ".join(map(str, self.txt_files)) + "; --txt-as says how for all")
+        return lines
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values."""
@@ -67,6 +95,11 @@ class IndexReport:
             "reused": self.reused, "skipped": [{**s.to_dict()} for s in self.skipped],
             "problems": list[Json](self.problems), "version": self.version,
             "seconds": round(self.seconds, 3), "vectors": [v.to_dict() for v in self.vectors],
+            "tables": [t.to_dict() for t in self.tables],
+            "skipped_by_reason": [g.to_dict() for g in self.groups],
+            "left_out": [c.to_dict() for c in self.left_out],
+            "txt_files": [c.to_dict() for c in self.txt_files],
+            "lost_words": [c.to_dict() for c in self.lost_words],
         }  # fmt: skip
 
 
@@ -88,12 +121,15 @@ class IndexRun:
         self.vectors, self.by_order = vectors, by_order
         self.problems: list[str] = []
         self.reworded = self.gone = 0
+        self._changes: dict[str, WordChanges] = {}
 
     def run(self) -> IndexReport:
         """Bring the store up to date with the folder."""
         begun = time.monotonic()
         before = self.writer.version.number
+        left_out_before = self.writer.catalogue.meta("left_out") or _text_of([])
         plan = self._plan()
+        self._left_out = _text_of(plan.left_out.counts())
         self._prepare_features(plan)
         reader = PictureReader(
             self.root, self.writer, self.compute, self.options, self.progress, self._files
@@ -101,7 +137,7 @@ class IndexRun:
         try:
             self._reuse(plan)
             reader.read(plan)
-            self._reword(plan)
+            self._reword(plan, reader)
             self._drop(plan, reader)
             imported, problem = self._import_vectors()
             self.problems += refresh_vectors(self.writer, self.root, self.progress)
@@ -123,12 +159,18 @@ class IndexRun:
             changed=reader.changed + self.reworded,
             moved=reader.moved,
             gone=self.gone,
-            skipped=tuple(sorted(skipped, key=lambda s: s.path)),
+            skipped=tuple(sorted(skipped, key=lambda s: (s.by_rule, s.path))),
             problems=(*self.problems, *reader.problems),
             version=self.writer.version.number,
             seconds=time.monotonic() - begun,
             vectors=imported,
             reused=len(plan.reuse),
+            tables=self._files.reports(self._changes),
+            groups=skip_groups(skipped, plan.skipped_before),
+            left_out=plan.left_out.counts(),
+            left_out_new=self._left_out != left_out_before,
+            txt_files=reader.txt.counts(),
+            lost_words=reader.losses.counts(),
         )
 
     def _import_vectors(self) -> tuple[tuple[ImportReport, ...], str]:
@@ -198,15 +240,18 @@ class IndexRun:
 
     def _load_word_files(self, plan: Plan) -> None:
         catalogue = self.writer.catalogue
-        paths = catalogue.words_files()
-        self._stamp_now = tags.stamp(paths, self.options.folder_words)
-        self._stale = self._stamp_now != (catalogue.meta("words_stamp") or tags.stamp([], False))
-        needed = bool(plan.read) or self._stale
-        self._files = tags.WordFiles(paths if needed else [], self.root)
+        paths, rules = catalogue.words_files(), remembered_rules(catalogue)
+        self._stamp_now = stamp(paths, rules, self.options.folder_words)
+        before = catalogue.meta("words_stamp") or stamp([], {}, False)
+        changed = self.options.reread or self._stamp_now != before
+        needed = bool(plan.read) or changed
+        present = plan.present(catalogue.known())
+        self._files = WordFiles(paths if needed else [], self.root, rules, present)
+        self._stale = changed or self._files.depend_on_all
+        self._leaving = {k.picture for k in plan.vanished}
         self.problems += self._files.problems
-        if self._stale:
-            paths_now = {k.path for k in catalogue.known()} | {t.file.path for t in plan.read}
-            self.problems += self._files.unmatched(paths_now)
+        if not self._stale and catalogue.meta("table_rules") != str(RULES_VERSION):
+            self.problems += self._files.by_earlier_rules()
 
     # -- rows of other versions, words that changed, pictures that went ----------------------------
 
@@ -223,7 +268,7 @@ class IndexRun:
             self.progress.advance(len(part))
         self.progress.finish()
 
-    def _reword(self, plan: Plan) -> None:
+    def _reword(self, plan: Plan, reader: PictureReader) -> None:
         """Publish pictures whose own words, or words in files about many, have changed."""
         now: dict[int, dict[str, Tags]] = {}
         stamps: list[FileStamp] = []
@@ -233,12 +278,16 @@ class IndexRun:
             if isinstance(result, Failed):
                 self.problems.append(f"{shown(file.path)}: {result.reason}")
                 continue
-            self.problems += problems_of(result)
-            fresh = tags.clean(words_of(result))
+            reader.count_losses(problems_of(result), losses_of(result))
+            fresh = tags.clean(words_of(result), self.options.txt_as)
+            tags.count_txt(fresh, file.path, reader.txt)
             now[k.picture] = with_new_sidecars(self.writer.catalogue.words(k.picture), fresh)
             stamps.append(_stamp(k.picture, file))
         if self._stale:
-            from_files(self.writer.catalogue, self._files, now, self.options.folder_words)
+            folders = self.options.folder_words
+            self._changes = from_files(
+                self.writer.catalogue, self._files, now, folders, self._leaving
+            )
         live = set(self._ids_now())
         if self._other_rules():
             known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
@@ -287,9 +336,12 @@ class IndexRun:
     def _finish(self, before: int) -> None:
         w = self.writer
         meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
+        meta += [("left_out", self._left_out), ("txt_as", self.options.txt_as)]
         if not self._files.failed:
             # Otherwise the next run reads the tables again, and reports the problems again.
             meta.append(("words_stamp", self._stamp_now))
+            if self._stale:
+                meta.append(("table_rules", str(RULES_VERSION)))
         w.note(Change(meta=meta))
         w.score_missing()
         without = sum(s.live for s in w.version.segments if s.scored_by != w.version.model)
@@ -304,6 +356,10 @@ class IndexRun:
 
 def _stamp(picture: int, file: PictureFile) -> FileStamp:
     return FileStamp(picture, file.size, file.mtime, stamps_of(file))
+
+
+def _text_of(counts: Sequence[ReasonCount]) -> str:
+    return "; ".join(f"{c.kind} {c.count}" for c in counts)
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

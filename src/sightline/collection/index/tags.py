@@ -7,18 +7,17 @@ row of a picture whose row a rollback left behind.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline import plugins
+from sightline.collection.index.tables import ChangeCounter, WordChanges, WordFiles
 from sightline.contracts import Json
-from sightline.errors import SightlineError
 from sightline.pictures.folder import PictureFile
-from sightline.pictures.tables import WordsFile
+from sightline.pictures.tally import Tally, cut
+from sightline.pictures.word_columns import separator_of, split_cell
 from sightline.records import Batch, Tags, shown
 from sightline.store.catalogue import Catalogue, KnownPicture
 from sightline.store.events import NewEvent
@@ -33,8 +32,10 @@ BESIDE = ("txt", "xmp-sidecar")
 SESSION = "session:"
 
 
-def clean(words: Iterable[Tags]) -> dict[str, Tags]:
-    """Join words of the same source, and split free text of word files into labels.
+def clean(words: Iterable[Tags], txt_as: str = "auto") -> dict[str, Tags]:
+    """Join words of the same source; text of `.txt` files becomes labels if it is a list.
+
+    `txt_as` is the setting of this name: with labels every text is a list, with text none is.
 
     >>> clean([Tags("txt", text="tree, red barn")])
     {'txt': Tags(source='txt', tags=('tree', 'red barn'), text='')}
@@ -42,13 +43,25 @@ def clean(words: Iterable[Tags]) -> dict[str, Tags]:
     out: dict[str, Tags] = {}
     for w in words:
         tags, text = w.tags, w.text
-        if text and (w.source == "txt" or w.source.startswith("file:")):
-            labels, text = split_labels(text)
+        if text and w.source == "txt" and txt_as != "text":
+            labels, text = _list_of(text) if txt_as == "labels" else split_labels(text)
             tags = (*tags, *labels)
         before = out.get(w.source, Tags(w.source))
         joined = " ".join(t for t in (before.text, text) if t)
         out[w.source] = Tags(w.source, tuple(dict.fromkeys((*before.tags, *tags))), joined)
     return {s: t for s, t in out.items() if t.tags or t.text}
+
+
+def _list_of(text: str) -> tuple[tuple[str, ...], str]:
+    return tuple(dict.fromkeys(split_cell(text, separator_of([text])))), ""
+
+
+def count_txt(words: Mapping[str, Tags], path: bytes, counts: Tally) -> None:
+    """Count how the text beside a picture was read."""
+    if txt := words.get("txt"):
+        kind = "labels" if txt.tags else "text"
+        example = f"{shown(path)}: {' · '.join(txt.tags) or txt.text}"
+        counts.add(kind, f".txt files read as {kind}", cut(example, 80))
 
 
 def folder_words(path: bytes) -> Tags:
@@ -99,70 +112,10 @@ def terms_of(words: Iterable[Tags]) -> Terms:
     return Terms(tuple(sorted(spelled)), tuple(sorted(spelled.items())))
 
 
-class WordFiles:
-    """The files with words for many pictures, read once in a run.
-
-    `failed` are the sources of files that could not be read: their previous words stay.
-    """
-
-    def __init__(self, paths: Sequence[str], root: bytes) -> None:
-        self.problems: list[str] = []
-        self.failed: set[str] = set()
-        self._tables: list[tuple[str, dict[bytes, Tags]]] = []
-        for text in paths:
-            try:
-                file = read_table(text, root)
-            except (SightlineError, OSError) as e:
-                self.failed.add(f"file:{os.path.basename(text)}")
-                self.problems.append(
-                    f"{text}: {e} Its previous words stay; "
-                    f"to drop it: sightline index --forget-words {text}"
-                )
-                continue
-            self.problems += file.problems
-            self._tables.append((text, dict(iter(file))))
-
-    def of(self, path: bytes) -> list[Tags]:
-        """Return the words that the files have for a picture."""
-        return [table[path] for _, table in self._tables if path in table]
-
-    def unmatched(self, present: set[bytes]) -> list[str]:
-        """Return a message for each file with rows that name no picture of the collection."""
-        problems = []
-        for text, table in self._tables:
-            unmatched = [p for p in table if p not in present]
-            if unmatched:
-                problems.append(
-                    f"{os.path.basename(text)}: {len(unmatched)} of {len(table)} rows name no "
-                    f"picture here, the first {shown(unmatched[0])}"
-                )
-        return problems
-
-
-def read_table(text: str, root: bytes) -> WordsFile:
-    """Read a file with words for many pictures by the reader its ending asks for."""
-    path = text.encode("utf-8", "surrogateescape")
-    ending = Path(os.fsdecode(path)).suffix.lower()
-    file: WordsFile = plugins.load("word_files", ending)(path, root)
-    return file
-
-
 def extra_words(files: WordFiles, path: bytes, folders: bool) -> list[Tags]:
     """Return the words of a picture from word files and, if wanted, from folder names."""
     words = files.of(path)
     return [*words, folder_words(path)] if folders else words
-
-
-def stamp(paths: Sequence[str], folders: bool) -> str:
-    """Return size and time of word files, and whether folders count, as one comparable text."""
-    lines = [f"folders:{folders}"]
-    for text in paths:
-        try:
-            s = os.stat(text.encode("utf-8", "surrogateescape"))
-            lines.append(f"{text}:{s.st_size}:{s.st_mtime_ns}")
-        except OSError:
-            lines.append(f"{text}:missing")
-    return "\n".join(lines)
 
 
 Words = dict[str, Tags]
@@ -178,16 +131,28 @@ def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
 
 
 def from_files(
-    catalogue: Catalogue, files: WordFiles, now: dict[int, Words], folders: bool
-) -> None:
-    """Add to `now` every picture whose words from word files have changed."""
+    catalogue: Catalogue,
+    files: WordFiles,
+    now: dict[int, Words],
+    folders: bool,
+    leaving: Container[int] = (),
+) -> dict[str, WordChanges]:
+    """Add to `now` every picture whose words from word files have changed; return how many.
+
+    Pictures that are `leaving` keep their words.
+    """
+    changes = ChangeCounter()
     for k in catalogue.known():
+        if k.picture in leaving:
+            continue
         old = {t.source: t for t in catalogue.words(k.picture)}
         base = now.get(k.picture, old)
         own = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
         new = {**own, **clean(extra_words(files, k.path, folders))}
         if new != old:
             now[k.picture] = new
+            changes.add(k.path, base, new)
+    return changes.by_source()
 
 
 def _from_file(source: str) -> bool:

@@ -148,6 +148,15 @@ export interface Evaluation {
   harmed: HarmedQuery[];
 }
 
+export interface SkipGroup {
+  kind: string;
+  reason: string;
+  count: number;
+  new: number;
+  example: string;
+  failed: boolean;
+}
+
 export interface SkippedFile {
   name: string;
   kind: string;

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
+from sightline.collection.index.skipped import skip_groups
 from sightline.errors import SightlineError
 from sightline.records import shown
 from sightline.web.problems import Problem, job_for
@@ -44,11 +45,26 @@ class SkippedFile(BaseModel):
     reason: str
 
 
+class SkippedGroup(BaseModel):
+    """Files that were skipped for one reason; `failed` are pictures that could not be read."""
+
+    kind: str
+    reason: str
+    count: int
+    new: int
+    example: str
+    failed: bool
+
+
 class SkippedFiles(BaseModel):
-    """Files that the last index skipped, sorted by name."""
+    """Files that the last index skipped, pictures that could not be read first, then by name.
+
+    `groups` has all of them by reason, whatever the page of the list.
+    """
 
     version: int
     skipped: list[SkippedFile]
+    groups: list[SkippedGroup]
     next: str | None = None
 
 
@@ -95,6 +111,7 @@ def skipped(
     end = page.offset + len(some)
     return SkippedFiles(
         version=version,
+        groups=[SkippedGroup.model_validate(g.to_dict()) for g in skip_groups(files)],
         skipped=[SkippedFile(name=shown(f.path), kind=f.kind, reason=f.reason) for f in some],
         next=cursor(version, end) if end < len(files) else None,
     )

@@ -24,7 +24,30 @@ function indexed(r) {
   const parts = [
     `${count(r.seen)} seen`, `${count(r.indexed)} indexed`, `${count(r.added)} new`, `${count(r.changed)} changed`, `${count(r.moved)} moved`, `${count(r.gone)} gone`, `${count(r.skipped.length)} skipped`,
   ];
-  return el("div", {}, el("p", {}, `${parts.join(", ")}: version ${r.version}.`), ...r.problems.map((/** @type {string} */ text) => el("p", { class: "warning" }, text)));
+  return el(
+    "div", {}, el("p", {}, `${parts.join(", ")}: version ${r.version}.`),
+    ...r.problems.map((/** @type {string} */ text) => el("p", { class: "warning" }, text)),
+    ...(r.tables ?? []).map((/** @type {any} */ read) => el("p", {}, read.summary)),
+    ...(r.lost_words ?? []).map((/** @type {any} */ c) => el("p", { class: "warning" }, `Words not read, ${counted(c)}.`)),
+    ...(r.txt_files ?? []).map((/** @type {any} */ c) => el("p", { class: "faint" }, `${counted(c)}.`)),
+    r.skipped_by_reason?.length ? details("Skipped files by reason", skipGroups(r.skipped_by_reason)) : null,
+    r.left_out?.length ? el("p", { class: "faint" }, `Not looked at: ${r.left_out.map(counted).join("; ")}.`) : null,
+  );
+}
+
+/** @param {any} c cases of one reason */
+function counted(c) {
+  return `${count(c.count)}: ${c.reason}${c.examples.length ? ` (such as ${c.examples[0]})` : ""}`;
+}
+
+/**
+ * The reasons for which files were skipped: pictures that could not be read first.
+ *
+ * @param {import("../reports").SkipGroup[]} groups
+ */
+export function skipGroups(groups) {
+  const rows = groups.map((g) => [g.failed ? "could not be read" : "left out by rule", g.reason, g.example, count(g.count)]);
+  return table("Skipped files by reason", ["What", "Reason", "Example", "#Files"], rows);
 }
 
 /** @param {any} r */

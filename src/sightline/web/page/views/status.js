@@ -3,6 +3,7 @@
 import { get, Problem } from "../api.js";
 import { table } from "../controls.js";
 import { count, el, fill, some } from "../dom.js";
+import { skipGroups } from "./jobreports.js";
 import { notice } from "./problem.js";
 import { proof } from "./proof.js";
 
@@ -32,6 +33,7 @@ export class StatusPart {
    * @param {number} n
    */
   _skipped(n) {
+    const groups = el("div", {});
     const list = el("div", {}, "…");
     const more = el("button", { type: "button", hidden: true }, "More");
     /** @type {import("../reports").SkippedFile[]} */
@@ -41,6 +43,7 @@ export class StatusPart {
     const load = async () => {
       try {
         const page = await get("/v1/skipped", { k: SHOWN, cursor });
+        if (!rows.length) fill(groups, skipGroups(page.groups));
         rows.push(...page.skipped);
         cursor = page.next ?? undefined;
         more.hidden = !cursor;
@@ -52,7 +55,7 @@ export class StatusPart {
     more.addEventListener("click", () => void load());
     return el(
       "details", { id: "skipped", ontoggle: () => (rows.length ? undefined : void load()) },
-      el("summary", {}, `${some(n, "file was", "files were")} skipped`), list, more,
+      el("summary", {}, `${some(n, "file was", "files were")} skipped`), groups, list, more,
     );
   }
 }

@@ -1,4 +1,4 @@
-"""Which column or array of a file of vectors holds the key, which identifies each row's picture.
+"""Which column of a table or a file of vectors holds the key, which names the picture of each row.
 
 Programs call it by many names: clip-retrieval `image_path`, rclip and FiftyOne `filepath`, Hugging
 Face `file_name`, img2dataset `url` and `key`, webdataset `__key__`. Case, `_`, `-`, `.` and a
