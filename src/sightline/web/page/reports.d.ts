@@ -100,6 +100,7 @@ export interface Report {
   sessions: number;
   word_model: string;
   similarity_model: string;
+  text_model: string;
   up_to_date: boolean;
   models: Model[];
 }
