@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sightline.collection.models.dataset import load_dataset, segment_views
 from sightline.collection.models.registry import RANKERS
-from sightline.collection.models.training import TrainOptions, is_trained, train
 from sightline.collection.models.text_model import PICTURES, TEXTS, likely, text_curve
+from sightline.collection.models.training import TrainOptions, is_trained, train
 from sightline.collection.models.word_model import load_word_model
 from sightline.collection.search.texts import as_text
 from sightline.collection.search.topics import SharedSpace
