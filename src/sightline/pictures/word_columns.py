@@ -148,7 +148,7 @@ def separator_of(cells: Iterable[str]) -> str:
     Otherwise commas and semicolons do, and `|` stands between the levels of a hierarchy. Where no
     cell has either, `|` separates. Line breaks always do.
 
-    >>> separator_of(["Amsterdam, Netherlands; oil"]), separator_of(["Places|Rome, night", "a;b"])
+    >>> separator_of(["Amsterdam, Netherlands; oil"]), separator_of(["Places|Rome", "a, b"])
     (';', ',')
     >>> separator_of(["Flowers|Fruit", "Fruit"])
     '|'
