@@ -23,6 +23,7 @@ from sightline.collection.models.queries import only, picture_counts
 from sightline.collection.models.recipe import Fitted
 from sightline.collection.models.text_model import TextModel
 from sightline.collection.models.versions import TEXT
+from sightline.contracts import Json
 from sightline.measures.many import (
     ManyMeasured,
     average_precisions,
@@ -35,6 +36,14 @@ from sightline.records import QuerySet
 if TYPE_CHECKING:
     from sightline.collection.models.word_model import WordModel
 
+# Figures of the held-out pictures, with the fields of `GateReport`.
+HELD_OUT_TEXTS = {
+    "pictures": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
+    "harmed": "harmed", "harmed_rate": "harmed_rate", "text_to_picture": "text_to_picture",
+    "picture_to_text": "picture_to_text", "word_model": "word_model", "current": "current",
+    "against_current": "candidate_on_common", "common_pictures": "n_common",
+    "not_compared": "not_compared",
+}  # fmt: skip
 # Every text ranks every picture, so that time and memory grow with the square of this.
 AT_MOST = 2_000
 
@@ -182,3 +191,32 @@ def _known_texts(held: TextQueries, current: TextModel) -> Bools:
     """Return for each text whether the model in use knows all of its words."""
     known = current.knows(held.dataset.terms)[held.queries.term]
     return np.asarray(np.logical_and.reduceat(known, held.queries.start[:-1]), np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvaluation:
+    """The text model in use on held-out pictures and their texts, as the gate measures it."""
+
+    recipe: str
+    report: GateReport
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as plain values."""
+        return {"recipe": self.recipe, **self.report.figures(HELD_OUT_TEXTS)}
+
+
+def evaluate_texts(
+    model: TextModel, dataset: Dataset, words: WordModel | None
+) -> TextEvaluation | None:
+    """Measure the proof of a text model, and the word model for the same texts; None if it cannot.
+
+    The data set has the words and features that are known now.
+    """
+    if model.about.get("proof_seen") or not set(model.features) <= set(dataset.views):
+        return None
+    held = TextQueries.held_out(aligned(dataset, model.terms))
+    if not len(held):
+        return None
+    return TextEvaluation(
+        str(model.served.recipe), measure_candidate(held, model.proof, None, words)
+    )

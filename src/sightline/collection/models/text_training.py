@@ -40,7 +40,11 @@ from sightline.collection.models.text_model import (
     text_curve,
     text_scorer,
 )
-from sightline.collection.models.text_queries import TextQueries, measure_candidate
+from sightline.collection.models.text_queries import (
+    HELD_OUT_TEXTS,
+    TextQueries,
+    measure_candidate,
+)
 from sightline.collection.models.training import fingerprints, fit_twice, needed_features
 from sightline.collection.models.trials import SelectionTask, TrialResult
 from sightline.collection.models.versions import TEXT
@@ -64,16 +68,6 @@ class TextOptions:
     force: bool = False
     dry_run: bool = False
     session_cap: int | None = None
-
-
-# Figures of the held-out pictures, with the fields of `GateReport`.
-_HELD_OUT = {
-    "pictures": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
-    "harmed": "harmed", "harmed_rate": "harmed_rate", "text_to_picture": "text_to_picture",
-    "picture_to_text": "picture_to_text", "word_model": "word_model", "current": "current",
-    "against_current": "candidate_on_common", "common_pictures": "n_common",
-    "not_compared": "not_compared",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ class TextReport:
             "model": self.model, "version": self.version, "unproven": self.unproven,
             "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "held_out": self.proof.figures(_HELD_OUT), "proof": self.proof.to_dict(),
+            "held_out": self.proof.figures(HELD_OUT_TEXTS), "proof": self.proof.to_dict(),
             "trials": [t.to_dict() for t in self.table],
         }  # fmt: skip
 
