@@ -220,7 +220,7 @@ def test_without_a_text_model_the_word_model_answers_texts_alone(
     article.write_text("A red house.")
     search = ("search", "--text-file", str(article), "--json")
     assert "There is no word model yet" in shell("describe", "1").err
-    assert "train text" in shell(*search).err
+    assert "no word model yet, nor a text model" in shell(*search).err
     assert shell("train", "--ranker", "ridge").code == 0
     for arguments in (("topics",), ("describe", "1", "--texts")):
         ran = shell(*arguments)

@@ -31,7 +31,7 @@ from sightline.collection.search.annotate import views_of
 from sightline.collection.search.topics import SharedSpace
 from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
-from sightline.errors import CollectionError, NoSpace, UsageError
+from sightline.errors import CollectionError, NoModel, UsageError
 from sightline.records import Tags, Top
 from sightline.settings import Settings
 from sightline.store.folder import Reader
@@ -219,7 +219,7 @@ def _answering(reader: Reader) -> list[tuple[TextModel | WordModel, TextAnswer]]
     text = load_text_model(reader.store_folder, reader.snapshot.text)
     words = load_word_model(reader.store_folder, reader.snapshot.model)
     if text is None and words is None:
-        raise NoSpace("There is no text model yet, nor a word model. Run: sightline train text")
+        raise NoModel("There is no word model yet, nor a text model. Run: sightline train")
     if words is None:
         assert text is not None
         return [(text, TextAnswer("text"))]
