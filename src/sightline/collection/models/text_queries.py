@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sightline._typing import Bools, Doubles, Ints
+from sightline.collection.models.any_word import measure_any_word
 from sightline.collection.models.dataset import Dataset, aligned, split
 from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.models.queries import only, picture_counts
@@ -27,7 +28,6 @@ from sightline.contracts import Json
 from sightline.measures.many import (
     ManyMeasured,
     average_precisions,
-    measure_queries,
     untrained_average_precision,
 )
 from sightline.measures.significance import wilcoxon
@@ -130,24 +130,10 @@ class TextQueries:
         )
 
     def measure_words(self, model: WordModel) -> ManyMeasured | None:
-        """Measure how a word model's proof ranks pictures for the texts; None if it cannot be.
-
-        It ranks as `search_text` does without a text model.
-        """
+        """Measure how a word model's proof ranks pictures for the texts; None if it cannot be."""
         if model.about.get("proof_seen") or not set(model.features) <= set(self.dataset.views):
             return None
-        rows = model.combination.rows(model.proof.scores(self.dataset.views))
-        labels = aligned(self.dataset, model.terms).labels[self.rows]
-        starts = labels.indptr.astype(np.int64)
-        term = labels.indices.astype(np.int64)
-        weight = np.concatenate(
-            [np.zeros(0, np.float32)]
-            + [
-                model.text_weights(term[a:b], np.ones(b - a))
-                for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-            ]
-        )
-        return measure_queries(rows, replace(self.queries, start=starts, term=term, weight=weight))
+        return measure_any_word(model, self.dataset, self.rows, self.queries)
 
 
 def measure_candidate(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Arrays, Doubles, Floats, Ints
+from sightline._typing import Arrays, Floats, Ints
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
 from sightline.collection.models.text_model import PICTURES, TextModel
@@ -99,23 +99,6 @@ class WordModel:
             np.asarray(self.combination.weights(self.idf[columns], of_user), np.float32),
             np.asarray(self.combination.known_[columns], np.float32),
         )
-
-    def text_query(self, terms: Ints, counts: Sequence[float]) -> WordQuery:
-        """Return the query of a text, by how often it has each of the words it knows."""
-        order = np.argsort(terms)
-        columns = np.searchsorted(self.terms, terms[order])
-        weights = self.text_weights(columns, np.asarray(counts, np.float64)[order])
-        known = np.asarray(self.combination.known_[columns], np.float32)
-        return WordQuery(terms[order], weights, known)
-
-    def text_weights(self, columns: Ints, counts: Doubles) -> Floats:
-        """Return how much the words at some positions count in a text that has each so often.
-
-        A rare word counts more than a frequent one, whichever way words are combined.
-        """
-        idf = self.idf[columns]
-        own = counts if self.combination.how == "sum" else counts * idf
-        return np.asarray(self.combination.weights(idf, own), np.float32)
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""

@@ -14,15 +14,15 @@ better for their texts when the text model was trained (`TextAnswer`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightline._typing import Floats, Ints
+from sightline._typing import Floats
 from sightline.collection.filters import allowed_ids
 from sightline.collection.index.tags import terms_of
+from sightline.collection.models.any_word import rank_by_any_word
 from sightline.collection.models.text_model import FITS, TextModel, load_text_model
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.query import count_not_learned
@@ -32,7 +32,7 @@ from sightline.collection.search.topics import SharedSpace
 from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel, UsageError
-from sightline.records import Tags, Top
+from sightline.records import Tags
 from sightline.settings import Settings
 from sightline.store.folder import Reader
 from sightline.words.term_ids import term_id
@@ -205,7 +205,8 @@ def search_text(
         scores = space.likely(top.scores).tolist()
     else:
         times = [n for n, is_learned in zip(counts.values(), learned, strict=True) if is_learned]
-        top, scores = _by_words(reader, model, terms[learned], times, k, allowed)
+        top = rank_by_any_word(reader.snapshot, model, terms[learned], times, k, allowed)
+        scores = top.scores.tolist()
     hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", learned=True)
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
@@ -240,17 +241,3 @@ def _text_figures(text: TextModel) -> tuple[float, float]:
     values = measured.get("text_to_picture"), measured.get("word_model")
     a, b = (float(v) if isinstance(v, int | float) else 0.0 for v in values)
     return a, b
-
-
-def _by_words(
-    reader: Reader,
-    model: WordModel,
-    terms: Ints,
-    counts: Sequence[int],
-    k: int,
-    allowed: Ints | None,
-) -> tuple[Top, list[float]]:
-    """Rank pictures by the words of a text, each by how often it occurs and how rare it is."""
-    query = model.text_query(terms, counts)
-    top = reader.snapshot.top(query, k, allowed, model.more)
-    return top, model.combination.probability(top.scores, query.weights).tolist()
