@@ -383,8 +383,8 @@ class Collection:
         that were not learned do not count; `Results.not_learned` names them. The text model
         answers: a score is the probability that the picture's own words share one with the text.
         Where there is no text model, or the word model ranked pictures better for held-out texts,
-        that answers: a score is the mean probability of the text's words, the rare ones counting
-        most. `Results.text_answer` says which model it was.
+        that answers: a score is the probability that a picture has one of the words, rare ones
+        counting more. `Results.text_answer` says which model it was.
         """
         from sightline.collection.search.texts import search_text
 
