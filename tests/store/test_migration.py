@@ -11,6 +11,7 @@ import pytest
 import sightline.store.schema as schema
 from sightline.collection import Collection
 from sightline.collection.results import TextAnswer
+from sightline.collection.search.topics import SharedSpace
 from sightline.compute.inline import InlineCompute
 from sightline.errors import StoreError
 
@@ -96,3 +97,12 @@ def test_a_store_without_a_text_model_opens_and_gets_one(tmp_path: Path) -> None
     assert not c.status().text_model and c.words.topics()
     assert c.index(compute=InlineCompute()).indexed == 24
     assert [(h.path, h.score) for h in c.search("red")] == before
+    c.store.rollback(report.version)
+    assert c.status().text_model
+    # A picture that comes later has a point at once.
+    photos = tmp_path / "kept" / "photos"
+    shutil.copyfile(photos / "00.png", photos / "later.png")
+    assert c.index(compute=InlineCompute()).added == 1
+    with c.store_folder.reader() as reader:
+        points = SharedSpace(reader).model.points_of("pictures")
+        assert len(reader.snapshot.having(points)) == 25
