@@ -178,15 +178,21 @@ def test_a_worse_text_model_is_refused_and_the_word_model_does_not_matter(
 
 
 def test_texts_and_pictures_are_measured_as_one_by_one(store_folder: StoreFolder) -> None:
+    train_words(store_folder)
     train_texts(store_folder)
     with store_folder.reader() as reader:
         model = load_text_model(store_folder, reader.snapshot.text)
         assert model is not None
-        held = TextQueries.held_out(load_dataset(reader.snapshot))
+        held, words = TextQueries.held_out(load_dataset(reader.snapshot)), word_model(reader)
     measured = held.measure(model.proof)
     labels = np.asarray(held.dataset.labels.todense()) > 0
     scores = model.proof.points(held.dataset.views) @ model.proof.text_points(held.dataset.labels).T
     n = len(held.dataset)
+    rows = words.combination.rows(words.proof.scores(held.dataset.views))
+    none = np.log(1 - np.minimum(words.combination.probability(rows, 1.0), CERTAIN))
+    any_of = -(labels * words.idf) @ none.T
+    by_words = held.measure_words(words)
+    assert by_words is not None and np.array_equal(words.terms, held.dataset.terms)
     for i, row in enumerate(held.rows.tolist()):
         fits = np.array([bool((labels[row] & labels[j]).any()) for j in range(n)])
         assert 0 < fits.sum() < n and fits[row]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # The probability of a word that a picture has, and the highest of one that is predicted.
 CERTAIN = 0.999
-# Texts whose evidence is summed at once.
+# Pictures whose evidence is summed at once.
 _BLOCK = 256
 
 
@@ -122,10 +122,10 @@ def measure_any_word(
     `texts` are the pictures whose texts ask; the tags of the pictures that are ranked are hidden.
     """
     rows = model.combination.rows(model.proof.scores(dataset.views))
-    by_word = evidence(model.combination.probability(rows, 1.0)).astype(np.float32)
     labels = aligned(dataset, model.terms).labels[texts].multiply(model.idf).tocsr()
     scores = np.empty((len(texts), len(dataset)), np.float32)
-    for start in range(0, len(texts), _BLOCK):
+    for start in range(0, len(dataset), _BLOCK):
         part = slice(start, start + _BLOCK)
-        scores[part] = labels[part] @ by_word.T
+        by_word = evidence(model.combination.probability(rows[part], 1.0))
+        scores[:, part] = labels @ by_word.T
     return average_precisions(scores, queries)
