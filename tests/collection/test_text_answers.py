@@ -199,6 +199,7 @@ def test_texts_and_pictures_are_measured_as_one_by_one(store_folder: StoreFolder
         for got, of in (
             (measured.text_to_picture, scores[:, row]),
             (measured.picture_to_text, scores[row]),
+            (by_words, any_of[row].astype(np.float32)),
         ):
             order = np.argsort(-of, kind="stable")
             assert got.avgp[i] == pytest.approx(average_precision(fits[order]), abs=1e-6)
