@@ -90,10 +90,11 @@ def test_a_text_model_lies_beside_the_word_model(store_folder: StoreFolder) -> N
     def top() -> list[int]:
         with store_folder.reader() as reader:
             assert (reader.snapshot.model, reader.snapshot.text) == (words, text)
-            return reader.snapshot.top(query, 100).ids.tolist()
+            ids: list[int] = reader.snapshot.top(query, 100).ids.tolist()
+            return ids
 
-    ids = np.arange(1, 10)
-    assert top() == ids[np.argsort(-(points_of(5, ids) @ query.weights))].tolist()
+    first = np.arange(1, 10)
+    assert top() == first[np.argsort(-(points_of(5, first) @ query.weights))].tolist()
     with Writer(store_folder, "test") as w:
         # Pictures that come later are scored by both, and a merge keeps what both gave.
         w.scorer, w.text_scorer = FakeScorer(store_folder, 1), text_scorer(store_folder)
