@@ -7,6 +7,7 @@ them changes. Queries are resolved by it, and training counts labels by it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -18,11 +19,14 @@ from sightline.collection.synonyms import Stamp, SynonymList, load_synonyms, sta
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.folding import Lexeme, Lexicon
-from sightline.words.languages import NO_LANGUAGE, Language, detect, language
+from sightline.words.languages import Language, detect, language
 from sightline.words.term_ids import term_id
+from sightline.words.tokens import tokens
 
 # Where nothing says which language a collection has.
 DEFAULT_LANGUAGE = "english"
+# So many captions without a named language tell it, where others name theirs.
+_TEXTS = 2_000
 
 
 class WordForms:
@@ -38,13 +42,28 @@ class WordForms:
         Whether the language was told by the stop words of the collection.
     owner : SynonymList
         The owner's list.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Every form and how many pictures have it.
+    setting : str, default="auto"
+        A language, auto or none.
+    owner : SynonymList, optional
+        The owner's list.
+    told_by : mapping of str to int, optional
+        Counts that tell the language, where they are not those of all words.
     """
 
     def __init__(
-        self, counts: Mapping[str, int], setting: str = "auto", owner: SynonymList | None = None
+        self,
+        counts: Mapping[str, int],
+        setting: str = "auto",
+        owner: SynonymList | None = None,
+        told_by: Mapping[str, int] | None = None,
     ) -> None:
         self.counts, self.owner = counts, owner or SynonymList()
-        found = detect(counts) if setting == "auto" else setting
+        found = detect(told_by or counts) if setting == "auto" else setting
         self.detected = setting == "auto" and bool(found)
         self.language: Language = language(found or DEFAULT_LANGUAGE)
 
@@ -96,7 +115,10 @@ def word_forms(reader: Reader) -> WordForms:
     key = folder.language, stamp_of(folder.path)
     kept = _KEPT.get(reader.snapshot)
     if kept is None or kept[0] != key:
-        forms = WordForms(_counts(reader), folder.language, load_synonyms(folder.path))
+        texts = reader.catalogue.texts_without_language(_TEXTS)
+        told_by = Counter(t for text in texts for t in set(tokens(text)))
+        owner = load_synonyms(folder.path)
+        forms = WordForms(_counts(reader), folder.language, owner, told_by)
         kept = _KEPT[reader.snapshot] = (key, forms)
     return kept[1]
 
@@ -105,6 +127,3 @@ def _counts(reader: Reader) -> dict[str, int]:
     terms, counts = reader.snapshot.vocabulary()
     frequency = dict(zip(terms.tolist(), counts.tolist(), strict=True))
     return {word: frequency[i] for i, word in reader.catalogue.terms() if i in frequency}
-
-
-__all__ = ["NO_LANGUAGE", "WordForms", "word_forms"]

@@ -138,9 +138,10 @@ class Snapshot:
         """Return the ids of the pictures that have some term of each group."""
         parts: list[Ints] = []
         for s in self.segments if len(groups) else ():
-            joined = s.postings_of(groups[0])
-            for group in groups[1:]:
-                joined = _intersection(joined, s.postings_of(group))
+            rows = [s.postings_of(group).astype(np.int64) for group in groups]
+            joined = rows[0]
+            for r in rows[1:]:
+                joined = _intersection(joined, r)
             parts.append(s.ids[s.living(joined)])
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 

@@ -234,7 +234,8 @@ class _CompiledScan:
         code = self._fast.scan(
             *self.query, self.forms, self.word_of, scores.terms, scores.rows, base["terms"],
             base["term_start"], base["term_row"], base["ids"],
-            excluded if len(excluded) else _NONE_EXCLUDED, _NO_ROWS if only is None else only, only is not None, *self.best,
+            excluded if len(excluded) else _NONE_EXCLUDED, _NO_ROWS if only is None else only,
+            only is not None, *self.best,
         )  # fmt: skip
         if code == self._fast.NO_ROW:
             complete = _complete(s, scores, self.query[0], score_words)
