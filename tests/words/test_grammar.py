@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,7 +46,7 @@ def words(*texts: str) -> Query:
         ("Places/Berlin", words("places", "berlin")),
         ('"Golden  Gate, Bridge"', words("golden gate bridge")),
         ('"Places/New York"', words("places", "new york")),
-        ('"tree"snow"a b"', words("tree", "snow", "a b")),
+        ('"tree"snow"a b"', replace(words("tree", "snow", "a b"), verbatim=frozenset(["tree"]))),
         ('say \\"cheese\\"', words("say", "cheese")),
         ("❤️ a❤", words("❤", "a")),
         ('"$ \\" \\\\"', words('$ " \\')),
@@ -143,9 +144,17 @@ def test_the_limits_themselves_are_allowed() -> None:
     assert parse("a" + " " * 999) == words("a")
 
 
+def test_words_in_quotes_are_taken_as_they_are_typed() -> None:
+    query = parse('"dgo" cat -"Sonw" "golden gate" "Places/Berlin" "❤"')
+    assert query.verbatim == {"dgo", "sonw"}
+    assert parse(str(query)) == query and parse("dgo cat -sonw").verbatim == frozenset()
+    assert parse('dgo "dgo"').verbatim == {"dgo"}
+    assert str(parse('2:dgo -cat "a b"').as_typed()) == '2:"dgo" "a b" -"cat"'
+
+
 def test_the_written_form_is_canonical() -> None:
     text = '-"x y" 2.0:Red ./a.jpg  +barn "tree" -0people 0.25:"./b c.jpg" ❤'
-    assert str(parse(text)) == '2:red +barn tree "❤" -"x y" -0people ./a.jpg 0.25:"./b c.jpg"'
+    assert str(parse(text)) == '2:red +barn "tree" "❤" -"x y" -0people ./a.jpg 0.25:"./b c.jpg"'
 
 
 @given(QUERIES)

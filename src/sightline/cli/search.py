@@ -285,6 +285,8 @@ def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
         near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
+    for line in results.wording.lines():
+        click.echo(line, err=True)
     say_not_learned(results)
     say_constraints(results)
     say_missing(results)

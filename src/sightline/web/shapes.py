@@ -272,7 +272,8 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         constraints=tuple(
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
-        missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
+        missing=results.missing,
+        said=(*remarks, *results.wording.lines(), *[results.served] * bool(results.served)),
     )  # fmt: skip
 
 

@@ -75,7 +75,8 @@ def describe(
     # In a query of one word its weight is 1.
     likely = model.combination.probability(rows, 1.0)
     best = np.argsort(-likely, kind="stable")[:k]
-    tagged = _tags_of(reader, query_picture)
+    tags = np.array(sorted(_tags_of(reader, query_picture)), np.int64)
+    tagged = set(model.aliases.names_of(tags).tolist())
     spelled = dict(reader.catalogue.terms())
     words = [
         WordScore(
@@ -93,7 +94,8 @@ def _fits(reader: Reader, model: WordModel, word: int, row: float) -> bool:
     """Return whether a search for the word would return a picture with this score."""
     terms = model.terms[word : word + 1]
     query = model.query(terms, [1.0])
-    tagged = reader.snapshot.tagged_with(terms.tolist(), every=False)
+    forms = np.concatenate(query.groups)
+    tagged = reader.snapshot.tagged_with(forms.tolist(), every=False)
     best = reader.snapshot.top(query, 1, None, model.more, tagged).scores
     if not len(best):
         return True

@@ -165,7 +165,8 @@ class _Search:
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
-            constraints=asked.constraints, store_folder=self.reader.store_folder,
+            constraints=asked.constraints, wording=asked.wording,
+            store_folder=self.reader.store_folder,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -198,7 +199,7 @@ class _Search:
         if self.options.among is not None:
             parts.append(np.unique(np.array(self.options.among, np.int64)))
         for c in self.asked.constraints:
-            tagged = self.snapshot.tagged_with([c.term], every=True)
+            tagged = self.snapshot.tagged_with(c.forms.tolist(), every=False)
             if not c.required:
                 parts.append(_without(self.snapshot.ids(), tagged))
             elif c.predicted:
@@ -252,7 +253,7 @@ class _Search:
 
     def _with_some(self, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return partial matches; their scores are below those of predicted ones, if any."""
-        some = self.snapshot.tagged_with(self.terms.tolist(), every=False)
+        some = self.snapshot.tagged_with(np.concatenate(self.asked.forms).tolist(), every=False)
         others = _without(some if allowed is None else _both(some, allowed), without)
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
@@ -261,7 +262,8 @@ class _Search:
         """Return the predicted pictures, with their probabilities."""
         if allowed is not None and not len(allowed):
             return _NOTHING
-        query = model.query(self.asked.learned, self.asked.learned_weights)
+        asked = self.asked
+        query = model.query(asked.learned, asked.learned_weights, asked.learned_forms)
         top = self._by_probability(model, query, k, allowed, without)
         if not len(top.ids):
             return _NOTHING
@@ -324,7 +326,7 @@ class _Search:
         self, model: WordModel, c: Constraint, ids: Ints
     ) -> tuple[Doubles, NDArray[np.bool_]]:
         """Return the probability of a word on pictures, and where it reaches its own cut-off."""
-        query = model.query(np.array([c.term], np.int64), [1.0])
+        query = model.query(np.array([c.term], np.int64), [1.0], (c.forms,))
         candidates = np.sort(ids)
         top = self.snapshot.top(query, len(candidates), candidates, model.more)
         order = np.argsort(top.ids)[np.searchsorted(candidates, ids)]
@@ -341,22 +343,23 @@ class _Search:
         It may depend on the best picture that has none of the predicting words, whatever the
         filters.
         """
-        tagged_with = self.snapshot.tagged_with(query.terms.tolist(), every=False)
+        tagged_with = self.snapshot.tagged_with(np.concatenate(query.groups).tolist(), every=False)
         best = self.snapshot.top(query, 1, None, model.more, tagged_with).scores
         return model.least(query, float(best[0])) if len(best) else -np.inf
 
     def _with_all_words(self, allowed: Ints | None) -> Ints:
         if self.asked.unknown:
             return np.zeros(0, np.int64)
-        full = self.snapshot.tagged_with(self.terms.tolist(), every=True)
+        full = self.snapshot.tagged_with_every(self.asked.forms)
         return full if allowed is None else _both(full, allowed)
 
     def _top(self, k: int, where: Ints | None) -> Top:
         if where is not None and not len(where):
             return _NOTHING
-        idf = self.snapshot.idf(self.terms)
+        forms = self.asked.forms
+        idf = self.snapshot.idf_of(forms)
         at, values = query_vector(range(len(self.terms)), idf, self.asked.weights)
-        query = SparseQuery(self.terms[at], values)
+        query = SparseQuery(self.terms[at], values, tuple(forms[i] for i in at))
         return self.snapshot.top(query, k, where)
 
     def _looked_up(self, tops: list[tuple[Top, MatchKind]]) -> tuple[list[Hit], int]:
