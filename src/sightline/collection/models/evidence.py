@@ -33,14 +33,14 @@ LEAST_PICTURES = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Pairs of a picture and a term."""
+class PicturePairs:
+    """PicturePairs of a picture and a term."""
 
     picture: Ints
     term: Ints
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[int, int]]) -> Pairs:
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> PicturePairs:
         """Return pairs as arrays."""
         both = np.array(list(pairs), np.int64).reshape(-1, 2)
         return cls(both[:, 0], both[:, 1])
@@ -59,7 +59,7 @@ class Pairs:
         return held
 
 
-_NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+_NO_PAIRS = PicturePairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,9 +72,9 @@ class Evidence:
         Terms that are learned as others, or, by None, not at all.
     stop_words : ndarray of int64
         The stop words of the collection.
-    as_labels : Pairs
+    as_labels : PicturePairs
         Stop words where they were given as labels of their own; elsewhere they teach nothing.
-    foreign : Pairs
+    foreign : PicturePairs
         Words of captions in other languages, which teach nothing.
     labelled : ndarray of int64 or None
         Terms that enough pictures have as labels; None where there is no running text.
@@ -86,8 +86,8 @@ class Evidence:
 
     counts_as: Mapping[int, int | None] = field(default_factory=lambda: MappingProxyType({}))
     stop_words: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    as_labels: Pairs = _NO_PAIRS
-    foreign: Pairs = _NO_PAIRS
+    as_labels: PicturePairs = _NO_PAIRS
+    foreign: PicturePairs = _NO_PAIRS
     labelled: Ints | None = None
     least_in_text: int = LEAST_PICTURES
     spelled: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -131,8 +131,8 @@ def gather_evidence(reader: Reader, judgements: Iterable[Judgement] = ()) -> Evi
     return Evidence(
         counts_as,
         np.array(sorted(stop), np.int64),
-        Pairs.of(given.as_labels),
-        Pairs.of(given.foreign),
+        PicturePairs.of(given.as_labels),
+        PicturePairs.of(given.foreign),
         np.array(sorted(t for t in named if t is not None), np.int64) if texts else None,
         least_in_text(given.texts),
         spelled,
