@@ -59,7 +59,7 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
 @click.option(
     "--language",
     metavar="NAME",
-    help="Language of the words, such as english or en; auto tells it by stop words, none folds "
+    help="Language of the words, such as english or en; auto detects it by stop words, none folds "
     "no plurals.",
 )
 @click.option(

@@ -121,20 +121,20 @@ def gather_evidence(reader: Reader, judgements: Iterable[Judgement] = ()) -> Evi
     texts = reader.catalogue.has_texts()
     if not texts and not stop_words:
         return Evidence(counts_as, spelled=spelled)
-    given = _Given(table.language.name, frozenset(stop_words))
+    counted = _SourceCounts(table.language.name, frozenset(stop_words))
     for picture, words in groupby(reader.catalogue.every_words(), key=itemgetter(0)):
-        given.add(picture, [tags for _, tags in words])
-    labelled = {t for t, n in given.labelled.items() if n >= LEAST_PICTURES}
+        counted.add(picture, [tags for _, tags in words])
+    labelled = {t for t, n in counted.labelled.items() if n >= LEAST_PICTURES}
     stop = {term_id(w) for w in stop_words}
     counts_as |= dict.fromkeys(stop - labelled)
     named = {counts_as.get(t, t) for t in labelled}
     return Evidence(
         counts_as,
         np.array(sorted(stop), np.int64),
-        PicturePairs.of(given.as_labels),
-        PicturePairs.of(given.foreign),
+        PicturePairs.of(counted.as_labels),
+        PicturePairs.of(counted.foreign),
         np.array(sorted(t for t in named if t is not None), np.int64) if texts else None,
-        least_in_text(given.texts),
+        least_in_text(counted.texts),
         spelled,
     )
 
@@ -148,7 +148,7 @@ def least_in_text(texts: int) -> int:
     return max(LEAST_PICTURES, len(str(texts)) - 1)
 
 
-class _Given:
+class _SourceCounts:
     """The terms of pictures by how they were given.
 
     Attributes
@@ -181,8 +181,8 @@ class _Given:
         others = [w.text for w in words if w.text and not self._is_own(w.source)]
         self.texts += bool(own)
         if others:
-            told = learned | {term_id(t) for text in own for t in tokens(text)}
-            silent = {term_id(t) for text in others for t in tokens(text)} - told
+            own_terms = learned | {term_id(t) for text in own for t in tokens(text)}
+            silent = {term_id(t) for text in others for t in tokens(text)} - own_terms
             self.foreign += [(picture, t) for t in silent]
 
     def _is_own(self, source: str) -> bool:
