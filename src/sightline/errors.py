@@ -51,6 +51,10 @@ class QueryError(UsageError):
     """A query that cannot be read."""
 
 
+class QueryTooLong(QueryError):
+    """A query is longer than a query may be; a long text is searched as a text."""
+
+
 class NoModel(UsageError):
     """There is no word model yet."""
 

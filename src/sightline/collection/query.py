@@ -3,18 +3,20 @@
 Pictures that have the words as tags are matched by every word. The predicted part is asked for the
 words the model has learned alone: a word on a single picture, beyond the vocabulary limit or never
 seen says nothing of pictures without tags, and would otherwise silence the words that do. Those
-words are named in the answer, with how many pictures have them.
+words are named in the answer, with how many pictures have them and learned words near them.
+Mistyped words are corrected before anything else (`corrections`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sightline._typing import Ints
+from sightline.collection.corrections import Correction, corrected
 from sightline.contracts import Json
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
@@ -31,10 +33,14 @@ _NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class NotLearned:
-    """A word of a query that the model has not learned, and on how many pictures it is."""
+    """A word of a query that the model has not learned, and on how many pictures it is.
+
+    `near` are words near it that the model has learned.
+    """
 
     word: str
     pictures: int
+    near: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         many = f"{self.pictures:,}" if self.pictures else "no"
@@ -42,7 +48,7 @@ class NotLearned:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the word as JSON."""
-        return {"word": self.word, "pictures": self.pictures}
+        return {"word": self.word, "pictures": self.pictures, "near": [*self.near]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,10 @@ class ResolvedQuery:
         was asked.
     constraints : tuple of Constraint
         Words that hits must or must not show.
+    query : Query
+        The query after corrections.
+    corrections : tuple of Correction
+        Words that were searched in place of mistyped ones.
     """
 
     terms: Ints
@@ -129,10 +139,18 @@ class ResolvedQuery:
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None
     constraints: tuple[Constraint, ...] = ()
+    query: Query = field(default_factory=Query)
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def not_learned_in_use(self) -> Ints:
+        """Those of `terms` that the model has not learned; empty where none is asked."""
+        return self.terms[~np.isin(self.terms, self.learned)] if self.predicted else self.terms[:0]
 
     @classmethod
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
         """Look the words of a query up in a version, and in its model if that is to be used."""
+        query, corrections = corrected(reader, query)
         snapshot, terms = reader.snapshot, query.terms
         every = np.array([term_id(t.text) for t in terms], np.int64)
         in_use = snapshot.in_use(every)
@@ -149,9 +167,11 @@ class ResolvedQuery:
             model if known.any() else None,
             every[known],
             tuple(t.weight for t, k in zip(terms, known, strict=True) if k),
-            () if model is None else count_not_learned(snapshot, missing),
+            () if model is None else _not_learned(reader, model, missing),
             None if model is None else bool(known.any()),
             _constraints(snapshot, query, model if known.any() else None),
+            query,
+            corrections,
         )
 
 
@@ -176,6 +196,19 @@ def _model(reader: Reader) -> WordModel | None:
     return load_word_model(reader.store_folder, reader.snapshot.model)
 
 
+def _not_learned(reader: Reader, model: WordModel, words: Sequence[str]) -> tuple[NotLearned, ...]:
+    """Return words that were not learned, the first ones with learned words near them."""
+    if not words:
+        return ()
+    from sightline.collection.near_words import near_learned
+
+    counted = count_not_learned(reader.snapshot, words)
+    return tuple(
+        replace(w, near=near_learned(reader, model, w.word) if at < _NAMED else ())
+        for at, w in enumerate(counted)
+    )
+
+
 def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLearned, ...]:
     """Return words that were not learned, in their order, with how many pictures have each."""
     terms, counts = snapshot.vocabulary()
@@ -186,8 +219,12 @@ def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLear
 def not_learned_lines(words: Sequence[NotLearned], predicted: bool | None) -> list[str]:
     """Say which words of a query were not learned, and whether anything is predicted without them.
 
+    Learned words are offered for those that pictures have; for others, `UnknownWord` offers some.
+
     >>> not_learned_lines([NotLearned("bathes", 1), NotLearned("xyzzy", 0)], True)
     ['not learned: bathes (on 1 picture), xyzzy (on no picture)']
+    >>> not_learned_lines([NotLearned("bathes", 1, ("bath", "water"))], True)[1]
+    'learned words near bathes: bath, water'
     >>> not_learned_lines([NotLearned("bathes", 2)], False)[1]
     'nothing is predicted: the model has learned none of the words'
     """
@@ -195,6 +232,8 @@ def not_learned_lines(words: Sequence[NotLearned], predicted: bool | None) -> li
         return []
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     lines = [f"not learned: {', '.join(map(str, words[:_NAMED]))}{more}"]
+    offered = (w for w in words[:_NAMED] if w.near and w.pictures)
+    lines += [f"learned words near {w.word}: {', '.join(w.near)}" for w in offered]
     if predicted is False:
         lines.append("nothing is predicted: the model has learned none of the words")
     return lines

@@ -367,6 +367,13 @@ class Catalogue:
         with database_errors(self.path):
             yield from self.db.execute("SELECT id, term FROM terms ORDER BY term")
 
+    def spellings(self, terms: Iterable[int]) -> dict[int, str]:
+        """Return the spelling of each of a few term ids; those never seen are left out."""
+        sql = "SELECT id, term FROM terms WHERE id=?"
+        with database_errors(self.path):
+            rows = (self.db.execute(sql, (t,)).fetchone() for t in terms)
+            return dict(row for row in rows if row is not None)
+
     # -- files that were not indexed -----------------------------------------------------------
 
     def skipped(self) -> list[tuple[Skipped, int, int]]:

@@ -15,11 +15,12 @@ A correction is more careful than a suggestion, since it is searched at once:
   more alone: test and tent, duck and dock are different words more often than typos.
 - The first letter is rarely mistyped, so it stays, or is swapped with the second.
 
-Among terms one edit away the most probable is taken: its number of pictures times the probability of
-that one error. Of single errors about 34 % omit a letter, 27 % insert one, 19 % replace one and 12.5 %
-swap two (Pollock and Zamora, "Automatic spelling correction in scientific and scholarly text",
-Communications of the ACM 27, 1984). A letter can be inserted or replaced in many ways, so that each
-single one is much rarer than an omission. Among terms two edits away the most frequent is taken.
+Among terms one edit away the most probable is taken: its number of pictures times the probability
+of that one error. Of single errors about 34 % omit a letter, 27 % insert one, 19 % replace one and
+12.5 % swap two (Pollock and Zamora, "Automatic spelling correction in scientific and scholarly
+text", Communications of the ACM 27, 1984). A letter can be inserted or replaced in many ways, so
+that each single one is much rarer than an omission. Among terms two edits away the most frequent is
+taken.
 """
 
 from __future__ import annotations
@@ -40,9 +41,13 @@ from sightline.words.tokens import MAX_TERM, fold
 _MOST_COMPARED = 500
 # Longer terms are few; they are compared one by one.
 _LONG = 48
-# Scripts without typos of single letters: those without spaces, and those of syllables.
-_WITHOUT_TYPOS = ((0x0E00, 0x0FFF), (0x1000, 0x109F), (0x1100, 0x11FF), (0x1780, 0x17FF))
-_IDEOGRAPHS = 0x2E80
+# Thai to Tibetan, Burmese, Khmer, kana, ideographs: words are not divided by spaces.
+_UNSPACED = (
+    (0x0E00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3005, 0x3007), (0x3040, 0x30FF),
+    (0x3100, 0x312F), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
+)  # fmt: skip
+# Each character is a syllable.
+_HANGUL = ((0x1100, 0x11FF), (0x3130, 0x318F), (0xA960, 0xA97F), (0xAC00, 0xD7FF))
 # The number of letters from which on one may be replaced in a correction.
 _REPLACEABLE = 6
 # The shares of single errors, and the number of letters that can be typed.
@@ -92,6 +97,31 @@ class Spellings:
         ]
         return min(close)[2] if close else None
 
+    def words_meant(self, word: str) -> tuple[str, ...]:
+        """Return the terms that were probably meant by a word: one if it is mistyped.
+
+        A run of a script without spaces may be several terms. It is divided into as few as there
+        can be.
+
+        >>> Spellings([("東京", 3), ("夜景", 2), ("夜", 1)]).words_meant("東京夜景")
+        ('東京', '夜景')
+        """
+        if word and all(_is_unspaced(c) for c in word):
+            return self._divided(word)
+        correction = self.correction(word)
+        return () if correction is None else (correction,)
+
+    def _divided(self, run: str) -> tuple[str, ...]:
+        best: list[tuple[str, ...] | None] = [()]
+        for end in range(1, len(run) + 1):
+            ways = [
+                (*before, run[begin:end])
+                for begin, before in enumerate(best)
+                if before is not None and run[begin:end] in self.counts
+            ]
+            best.append(min(ways, key=len, default=None))
+        return best[-1] or ()
+
     def near(self, word: str, n: int = 3) -> tuple[str, ...]:
         """Return up to n terms near a word, nearest first.
 
@@ -113,12 +143,26 @@ class Spellings:
                 break
         return tuple(nearest)
 
+    def same_stem(self, word: str, n: int = 3) -> tuple[str, ...]:
+        """Return up to n terms that share the beginning of a word, nearest first.
+
+        They share all but at most three of the word's letters, and at least four, and have at most
+        three others.
+
+        >>> Spellings([("bath", 3), ("gates", 2), ("bathing", 1)]).same_stem("bathes")
+        ('bathing', 'bath')
+        """
+        stem, least = _stem(word), len(word) - 3
+        same = [t for t in self.terms if t.startswith(stem)] if stem in self._joined else []
+        same = [t for t in same if t != word and least <= len(t) <= len(stem) + 3]
+        return tuple(nsmallest(n, same, key=lambda t: (abs(len(t) - len(word)), t)))
+
     def _kinds(self, word: str) -> Iterator[list[str]]:
         # Lazy: if typos are enough, the terms need not be searched again.
         limit = 0 if len(word) < 2 else 1 if len(word) < 6 else 2
         typos = self._typos(word, limit)
         yield [t for t, edits in typos.items() if edits == 1 <= limit]
-        stem = word[: max(4, len(word) - 3)]
+        stem = _stem(word)
         # One search of all terms joined is several times cheaper than a search of each term.
         same_stem = [t for t in self.terms if stem in t] if stem in self._joined else []
         containing = [t for t in same_stem if word in t] if _is_specific(word) else []
@@ -201,6 +245,10 @@ def _within(a: str, b: str, limit: int) -> bool:
     return swapped and _within(a[2:], b[2:], limit)
 
 
+def _stem(word: str) -> str:
+    return word[: max(4, len(word) - 3)]
+
+
 def _is_specific(part: str) -> bool:
     # One ideograph or kana is as specific as a short word; one or two letters are not.
     return len(part) >= 3 or part[:1] >= "\u2e80"
@@ -218,10 +266,15 @@ def _is_correctable(word: str) -> bool:
     """Return whether a word consists of letters of a script with typos of single letters."""
     return all(
         category(c)[0] in "LM"
-        and ord(c) < _IDEOGRAPHS
-        and not any(low <= ord(c) <= high for low, high in _WITHOUT_TYPOS)
+        and not _is_unspaced(c)
+        and not any(low <= ord(c) <= high for low, high in _HANGUL)
         for c in word
     )
+
+
+def _is_unspaced(c: str) -> bool:
+    """Return whether a character belongs to a script that writes without spaces."""
+    return any(low <= ord(c) <= high for low, high in _UNSPACED)
 
 
 def _error(word: str, term: str) -> float:

@@ -85,10 +85,9 @@ class ExplainedQuery:
     @classmethod
     def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
         """Parse a query as the search does, with the model or without."""
-        query = parse(text)
-        resolved = ResolvedQuery.of(reader, query, predicted)
+        resolved = ResolvedQuery.of(reader, parse(text), predicted)
         in_use = set(resolved.terms.tolist())
-        words = tuple(t.text for t in query.terms if term_id(t.text) in in_use)
+        words = tuple(t.text for t in resolved.query.terms if term_id(t.text) in in_use)
         learned = np.isin(resolved.terms, resolved.learned)
         model = None
         if resolved.model is not None:

@@ -98,7 +98,7 @@ def search_by_examples(
     return Results(
         tuple(hits), words.unknown, reader.snapshot.version, missing, served=reader.notice(),
         not_learned=words.not_learned, predicted=words.predicted, constraints=constraints,
-        store_folder=reader.store_folder,
+        corrections=words.corrections, store_folder=reader.store_folder,
     )  # fmt: skip
 
 
