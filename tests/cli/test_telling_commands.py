@@ -173,7 +173,8 @@ def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
     ran = trained("search", "--text-file", str(article), "--json")
     said = json.loads(ran.out)
     hits = said["hits"]
-    assert {"word": "zyxwvut", "pictures": 0} in said["not_learned"] and said["predicted"] is True
+    missing = {"word": "zyxwvut", "pictures": 0, "near": []}
+    assert missing in said["not_learned"] and said["predicted"] is True
     assert "not learned: an (on no picture), old (on no picture)" in ran.err
     assert not any(w["word"] == "red" for w in said["not_learned"])
     tagged = {

@@ -17,7 +17,7 @@ import { welcome } from "./welcome.js";
 /**
  * What a list was searched by, whatever is in the fields meanwhile.
  *
- * @typedef {{ query: string, picture: Blob | null, like: number[] } & FilterForm["values"]} Asked
+ * @typedef {{ query: string, text: string, picture: Blob | null, like: number[] } & FilterForm["values"]} Asked
  */
 
 export const title = "Search";
@@ -48,7 +48,7 @@ class Search {
     // Whether a list is being fetched.
     this._looking = false;
     /** @type {Asked} */
-    this.asked = { query: "", picture: null, like: [], ...this.filters.values };
+    this.asked = { query: "", text: "", picture: null, like: [], ...this.filters.values };
     this.grid = new Grid("Pictures found", {
       size: () => this._shown?.size ?? 0,
       at: (i) => this._shown?.at(i),
@@ -81,7 +81,7 @@ class Search {
       this.like = [];
       this._showLike();
     }
-    this.asked = { query, picture, like: this.like, ...this.filters.values };
+    this.asked = { query, text: "", picture, like: this.like, ...this.filters.values };
     this._remember();
     await this.again();
   }
@@ -89,8 +89,8 @@ class Search {
   /** Search for the same again, without the judgements. */
   async again() {
     this.judging.forget();
-    const { query, picture, like } = this.asked;
-    if (query || picture || like.length) return this._list();
+    const { query, text, picture, like } = this.asked;
+    if (query || text || picture || like.length) return this._list();
     const turn = ++this._turn;
     this._asking?.abort();
     this._looking = false;
@@ -117,11 +117,12 @@ class Search {
    * @returns {Promise<Hits>}
    */
   _ask(asked, signal, part) {
-    const { query, picture, like, filters, untagged, tagged } = asked;
+    const { query, text, picture, like, filters, untagged, tagged } = asked;
     const wide = { k: 200, untagged, tagged, ...filters };
     if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, positive: like }, signal);
     if (picture) return send("/v1/search/picture", picture, wide, signal);
     const body = { k: 200, untagged, tagged, filters };
+    if (text) return post("/v1/search/text", { ...body, text }, { signal });
     if (!query) return post("/v1/similar", { ...body, positive: like }, { signal });
     if (like.length) return post("/v1/search", { ...body, query, positive: like }, { signal });
     const { k, offset, first } = part;
@@ -153,10 +154,19 @@ class Search {
       this.list = null;
       fill(this.told);
       if (e instanceof Problem && e.code === "nothing-indexed") await welcome(this.empty, this.box.input, () => turn === this._turn);
-      else fill(this.empty, notice(e));
+      else fill(this.empty, notice(e), e instanceof Problem && e.code === "query-too-long" ? this._wholeText() : null);
       return this.grid.restart();
     }
     if (turn === this._turn) this._show(list, performance.now() - begun, stay);
+  }
+
+  /** Offer to search by a text that is too long for a query. */
+  _wholeText() {
+    const go = () => {
+      this.asked = { ...this.asked, query: "", text: this.asked.query };
+      void this.again();
+    };
+    return el("p", {}, el("button", { type: "button", class: "primary", onclick: go }, "Search by the whole text"));
   }
 
   /**
@@ -186,7 +196,20 @@ class Search {
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
     const legend = el("span", { class: "faint" }, " · ● exact: has the words · ", el("span", { class: "predicted" }, "◇ predicted"));
-    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first));
+    fill(
+      this.told, el("p", {}, parts.join(" · "), legend), ...(first.corrections ?? []).map((c) => this._correction(c)),
+      ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first),
+    );
+  }
+
+  /**
+   * Say what was searched in place of a mistyped word, and offer to search it as typed.
+   *
+   * @param {import("../types").Correction} c
+   */
+  _correction(c) {
+    const insist = el("button", { type: "button", class: "link", onclick: () => this._instead(c.typed, `"${c.typed}"`) }, `Search “${c.typed}” instead`);
+    return el("p", { class: "corrected" }, "Searched ", el("strong", {}, c.searched.join(" ")), ` for “${c.typed}”. `, insist);
   }
 
   /**
@@ -198,7 +221,22 @@ class Search {
     if (!first.not_learned.length) return null;
     const words = first.not_learned.map((w) => `${w.word} (on ${w.pictures ? some(w.pictures, "picture") : "no picture"})`);
     const nothing = first.predicted === false ? ". Nothing is predicted: the model has learned none of the words." : "";
-    return el("p", { class: "warning not-learned" }, `not learned: ${words.join(", ")}${nothing}`);
+    // Of words that no picture has, `unknown` offers others.
+    const offered = first.not_learned.filter((w) => w.pictures && w.near.length);
+    return el(
+      "div", { class: "warning not-learned" }, el("p", {}, `not learned: ${words.join(", ")}${nothing}`),
+      ...offered.map((w) => el("p", { class: "near" }, `learned words near ${w.word}: `, ...this._others(w.word, w.near))),
+    );
+  }
+
+  /**
+   * Buttons that replace a word of the query by others.
+   *
+   * @param {string} word
+   * @param {string[]} others
+   */
+  _others(word, others) {
+    return others.map((other) => el("button", { type: "button", class: "link", onclick: () => this._instead(word, other) }, other));
   }
 
   /**
@@ -218,8 +256,7 @@ class Search {
 
   /** @param {import("../types").Unknown} u */
   _unknown(u) {
-    const near = u.near.map((word) => el("button", { type: "button", class: "link", onclick: () => this._instead(u.word, word) }, word));
-    return el("p", { class: "warning" }, `No picture has the word “${u.word}”.`, near.length ? " Did you mean: " : "", ...near);
+    return el("p", { class: "warning" }, `No picture has the word “${u.word}”.`, u.near.length ? " Did you mean: " : "", ...this._others(u.word, u.near));
   }
 
   /**
@@ -270,7 +307,8 @@ class Search {
 
   /** The body that begins a judging session, or why none can begin. */
   _beginning() {
-    const { query, picture, like, filters, untagged, tagged } = this.asked;
+    const { query, text, picture, like, filters, untagged, tagged } = this.asked;
+    if (text) return "Judging begins with a few words. Search by some of them first.";
     if (picture || (like.length && query))
       return "Judging begins with words alone, or with pictures of the collection alone. Search by one of them first.";
     const rest = { untagged, tagged, filters };
