@@ -85,11 +85,12 @@ def test_explanations_and_ranks_follow_the_corrected_query(c: Collection) -> Non
     assert c.words.corrections("yelow") == (YELOW,)
 
 
-def test_the_spellings_of_a_version_are_read_once(
+def test_a_server_reads_the_spellings_of_a_version_once(
     c: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sightline.store.catalogue import Catalogue
 
+    monkeypatch.setattr(c.store_folder, "fast", True)
     c.search("yelow")
     monkeypatch.setattr(Catalogue, "terms", None)
     assert c.search("yelow bleu").corrections == (YELOW, Correction("bleu", ("blue",)))

@@ -32,6 +32,7 @@ from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
+from sightline.words.languages import check_language
 
 if TYPE_CHECKING:
     from sightline.collection.clicks import Clicks
@@ -97,6 +98,7 @@ class Collection:
         self.root = root
         self.store_folder: StoreFolder = StoreFolder(store)
         self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
+        self.store_folder.language = check_language(settings.language)
         self.settings = settings
         self.origins = origins
 

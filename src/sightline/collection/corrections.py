@@ -1,30 +1,28 @@
 """Words of a query that no picture has, searched as the words that were probably meant.
 
 A mistyped word is searched as the nearest word of the collection (`Spellings.correction`). A run of
-a script without spaces is searched as the words of the collection that it is made of. Words that
-any picture has, words in quotes and tags of several words are never corrected, and no correction
-makes a word required and excluded at once. The answer names every correction.
+a script without spaces is searched as the words of the collection that it is made of. Words of
+which any picture has a form, synonyms of the owner, stop words, words in quotes and tags of several
+words are never corrected, and no correction makes a word required and excluded at once. The answer
+names every correction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
+from sightline.collection.lexicon import WordForms
 from sightline.contracts import Json
-from sightline.store.folder import Reader, StoreFolder
 from sightline.words.grammar import Query, Term
-from sightline.words.term_ids import term_id
 
 if TYPE_CHECKING:
     from sightline.words.spelling import Spellings
 
-# The spellings of the version that a store served last.
-_SERVED: WeakKeyDictionary[StoreFolder, tuple[int, Spellings]] = WeakKeyDictionary()
+# Kept as long as the words they are of.
+_SPELLINGS: WeakKeyDictionary[WordForms, Spellings] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +57,25 @@ def correction_lines(corrections: Iterable[Correction]) -> list[str]:
     ]
 
 
-def spellings_of(reader: Reader) -> Spellings:
-    """Return the spellings of all words that pictures of a version have."""
+def spellings_of(table: WordForms) -> Spellings:
+    """Return the spellings of all words of a version; stop words are none that is meant."""
     from sightline.words.spelling import Spellings
 
-    version, spellings = _SERVED.get(reader.store_folder, (-1, None))
-    if spellings is None or version != reader.snapshot.version:
-        terms, counts = reader.snapshot.vocabulary()
-        count_of = dict(zip(terms.tolist(), counts.tolist(), strict=True))
-        spelled = ((t, count_of[i]) for i, t in reader.catalogue.terms() if i in count_of)
-        spellings = Spellings(spelled)
-        _SERVED[reader.store_folder] = reader.snapshot.version, spellings
+    spellings = _SPELLINGS.get(table)
+    if spellings is None:
+        is_stop_word = table.lexicon.is_stop_word
+        spellings = Spellings((w, n) for w, n in table.counts.items() if not is_stop_word(w))
+        _SPELLINGS[table] = spellings
     return spellings
 
 
-def corrected(reader: Reader, query: Query) -> tuple[Query, tuple[Correction, ...]]:
+def corrected(table: WordForms, query: Query) -> tuple[Query, tuple[Correction, ...]]:
     """Return a query with its mistyped words corrected, and the corrections."""
-    words = [*(t.text for t in query.terms), *query.excluded]
-    unknown = _unknown(reader, [w for w in words if w not in query.verbatim and " " not in w])
+    words = (*(t.text for t in query.terms), *query.excluded)
+    unknown = [w for w in words if w not in query.verbatim and not _is_known(table, w)]
     if not unknown:
         return query, ()
-    spellings = spellings_of(reader)
+    spellings = spellings_of(table)
     searched = {w: s for w in unknown if (s := spellings.words_meant(w))}
     terms, excluded = _apply(query, searched)
     contradictory = {w for w in terms if w in excluded}
@@ -90,10 +86,13 @@ def corrected(reader: Reader, query: Query) -> tuple[Query, tuple[Correction, ..
     return replace(query, terms=tuple(terms.values()), excluded=tuple(excluded)), corrections
 
 
-def _unknown(reader: Reader, words: Sequence[str]) -> list[str]:
-    """Return the words that no picture has."""
-    in_use = reader.snapshot.in_use(np.array([term_id(w) for w in words], np.int64))
-    return [w for w, known in zip(words, in_use, strict=True) if not known]
+def _is_known(table: WordForms, word: str) -> bool:
+    """Return whether a word is not to be corrected."""
+    lexicon = table.lexicon
+    of_owner = (*lexicon.synonyms.groups, lexicon.synonyms.separate)
+    if " " in word or any(word in words for words in of_owner):
+        return True
+    return lexicon.is_known(word) or lexicon.is_stop_word(word)
 
 
 def _apply(

@@ -19,7 +19,7 @@ import numpy as np
 
 from sightline._typing import Ints
 from sightline.collection.corrections import spellings_of
-from sightline.store.folder import Reader
+from sightline.collection.lexicon import WordForms
 from sightline.store.snapshot import Snapshot
 from sightline.words.term_ids import term_id
 
@@ -36,33 +36,34 @@ _LOOKED_AT = 200
 _LEAST_LIFT = 2.0
 
 
-def near_learned(reader: Reader, model: WordModel, word: str) -> tuple[str, ...]:
-    """Return learned words near a word that was not learned, the nearest first."""
-    spellings, snapshot = spellings_of(reader), reader.snapshot
-    pictures = snapshot.tagged_with([term_id(word)], every=False)
+def near_learned(
+    table: WordForms, snapshot: Snapshot, model: WordModel, word: str, pictures: Ints
+) -> tuple[str, ...]:
+    """Return learned words near a word that was not learned, the nearest first.
+
+    `pictures` are those that have it.
+    """
+    spellings = spellings_of(table)
     if not len(pictures):
         return tuple(islice(_learned(model, spellings.near(word, _READ)), _OFFERED))
     spelled = list(islice(_learned(model, spellings.same_stem(word, _READ)), _SPELLED))
-    beside = _beside(snapshot, model, word, pictures)
-    names = _spelled(reader, beside[: _OFFERED + len(spelled)])
-    return tuple(dict.fromkeys([*spelled, *names]))[:_OFFERED]
+    spelling_of = spellings.spelled
+    # Models of earlier releases have learned stop words, which are none of the spellings.
+    beside = [spelling_of[t] for t in _beside(snapshot, model, pictures) if t in spelling_of]
+    return tuple(dict.fromkeys([*spelled, *beside]))[:_OFFERED]
 
 
 def _learned(model: WordModel, words: Sequence[str]) -> Iterator[str]:
-    known = model.knows(np.array([term_id(w) for w in words], np.int64))
-    return (w for w, k in zip(words, known, strict=True) if k)
+    return (w for w in words if model.learned_term([term_id(w)]) is not None)
 
 
-def _beside(snapshot: Snapshot, model: WordModel, word: str, pictures: Ints) -> list[int]:
-    """Return learned terms that are on the pictures of a word more often than on others."""
+def _beside(snapshot: Snapshot, model: WordModel, pictures: Ints) -> list[int]:
+    """Return learned terms that are on some pictures more often than on others."""
     some = pictures[:_LOOKED_AT]
     counts: Counter[int] = Counter()
     for s in snapshot.segments:
         for row in s.rows_of(some).tolist():
             counts.update(s.words(row).tolist())
-    del counts[term_id(word)]
-    if not counts:
-        return []
     terms = np.array(list(counts), np.int64)
     totals = snapshot.n_pictures(terms)
     known = model.knows(terms)
@@ -72,8 +73,3 @@ def _beside(snapshot: Snapshot, model: WordModel, word: str, pictures: Ints) -> 
         if is_known and lift >= _LEAST_LIFT:
             ranked.append((-counts[term] * log(lift), term))
     return [term for _, term in sorted(ranked)]
-
-
-def _spelled(reader: Reader, terms: Sequence[int]) -> list[str]:
-    spelling_of = reader.catalogue.spellings(terms)
-    return [spelling_of[t] for t in terms if t in spelling_of]

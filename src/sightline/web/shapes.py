@@ -288,8 +288,8 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         constraints=tuple(
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
-        corrections=corrections(results.corrections),
-        missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
+        corrections=corrections(results.corrections), missing=results.missing,
+        said=(*remarks, *results.wording.lines(), *[results.served] * bool(results.served)),
     )  # fmt: skip
 
 

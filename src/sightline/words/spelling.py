@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.errors import ParameterError
+from sightline.words.term_ids import term_id
 from sightline.words.tokens import MAX_TERM, fold
 
 _MOST_COMPARED = 500
@@ -171,6 +172,11 @@ class Spellings:
         yield [t for t in same_stem if t.startswith(stem) and 4 <= len(stem) >= len(t) - 3]
         parts = {word[i:j] for i in range(len(word)) for j in range(i + 1, len(word) + 1)}
         yield containing + [t for t in parts.intersection(self.counts) if _is_specific(t)]
+
+    @cached_property
+    def spelled(self) -> dict[int, str]:
+        """The terms by their ids."""
+        return {term_id(t): t for t in self.terms}
 
     @cached_property
     def _joined(self) -> str:

@@ -24,7 +24,6 @@ from sightline.records import Hit
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
-from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector
 
 
@@ -70,15 +69,16 @@ class QueryScorer:
 class ExplainedQuery:
     """The words of a query that any picture has, and the model of those it has learned.
 
-    `learned` marks the words that the model has, in the same order; `problem` says why no model
-    explains the hits, and `predicted` is as of `ResolvedQuery`.
+    `forms` are the tags that count as each word. `learned` marks the words that the model has, in
+    the same order, and `learned_at` is the place of each among the words of the model; `problem`
+    says why no model explains the hits, and `predicted` is as of `ResolvedQuery`.
     """
 
     words: tuple[str, ...]
-    terms: Ints
+    forms: tuple[Ints, ...]
     user_weights: tuple[float, ...]
     model: QueryScorer | None
-    learned: NDArray[np.bool_]
+    learned_at: Ints
     problem: str = ""
     predicted: bool | None = None
 
@@ -86,22 +86,32 @@ class ExplainedQuery:
     def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
         """Parse a query as the search does, with the model or without."""
         resolved = ResolvedQuery.of(reader, parse(text), predicted)
-        in_use = set(resolved.terms.tolist())
-        words = tuple(t.text for t in resolved.query.terms if term_id(t.text) in in_use)
-        learned = np.isin(resolved.terms, resolved.learned)
+        words = resolved.words
         model = None
         if resolved.model is not None:
             model = QueryScorer.of(resolved.model, resolved.learned, resolved.learned_weights)
         problem = "" if model is not None else _problem(resolved, words, predicted)
         return cls(
-            words, resolved.terms, resolved.weights, model, learned, problem, resolved.predicted
+            words, resolved.forms, resolved.weights, model, resolved.learned_at, problem,
+            resolved.predicted,
         )  # fmt: skip
+
+    @property
+    def learned(self) -> NDArray[np.bool_]:
+        """Which words the model has learned."""
+        is_learned: NDArray[np.bool_] = self.learned_at >= 0
+        return is_learned
 
     def of_words(self, values: ArrayLike, others: float) -> NDArray[np.float64]:
         """Expand values of the model's words to all words; `others` for the rest."""
         out = np.full(len(self.words), others)
-        out[self.learned] = values
+        at = self.learned_at[self.learned]
+        out[self.learned] = np.asarray(values, np.float64)[at] if len(at) else 0.0
         return out
+
+    def tagged_by(self, picture_words: Ints) -> NDArray[np.bool_]:
+        """Return which words a picture has, by the terms that it has."""
+        return np.array([np.isin(f, picture_words).any() for f in self.forms], np.bool_)
 
 
 def _problem(query: ResolvedQuery, words: Sequence[str], predicted: bool) -> str:
@@ -120,9 +130,9 @@ def word_shares(
 ) -> list[tuple[WordShare, ...]]:
     """Return the contribution of each word to each hit."""
     scores = stored_scores(resolved.model, snapshot, [h.picture for h in hits])
-    idf = snapshot.idf(resolved.terms)
-    query = np.zeros(len(resolved.terms))
-    at, values = query_vector(range(len(resolved.terms)), idf, resolved.user_weights)
+    idf = snapshot.idf_of(resolved.forms)
+    query = np.zeros(len(resolved.words))
+    at, values = query_vector(range(len(resolved.words)), idf, resolved.user_weights)
     query[at] = values
     return [_shares(resolved, snapshot, h, scores.get(h.picture), query, idf) for h in hits]
 
@@ -136,7 +146,7 @@ def _shares(
     idf: NDArray[np.float64],
 ) -> tuple[WordShare, ...]:
     picture_words = _words_of(snapshot, hit.picture)
-    tagged = np.isin(explained_query.terms, picture_words)
+    tagged = explained_query.tagged_by(picture_words)
     model = explained_query.model
     likely = np.full(len(explained_query.words), np.nan)
     if model is not None and scores is not None:
@@ -144,8 +154,9 @@ def _shares(
     probabilities = [None if np.isnan(p) else float(p) for p in likely]
     if hit.learned and model is not None and scores is not None:
         weights: NDArray[np.floating] = explained_query.of_words(model.weights, 0.0)
-        published = np.where(tagged[explained_query.learned], model.known, scores)
-        counted: NDArray[np.floating] = explained_query.of_words(published, 0.0)
+        known = explained_query.of_words(model.known, 0.0)
+        counted: NDArray[np.floating] = explained_query.of_words(scores, 0.0)
+        counted = np.where(tagged & explained_query.learned, known, counted)
     else:
         length = float(np.sqrt(np.sum(snapshot.idf(picture_words) ** 2))) or 1.0
         weights, counted = query, np.where(tagged, idf / length, 0.0)

@@ -19,6 +19,7 @@ from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
+from sightline.collection.models.evidence import Evidence, gather_evidence
 from sightline.collection.models.held_out import HeldOutQueries, measure
 from sightline.collection.models.queries import one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit, saved_recipe
@@ -98,10 +99,20 @@ def load_known(
     records = saved_sessions(log)
     judgements += _negatives(records, session_cap)
     source = (reader.snapshot, judgements, feature_names, most_words)
-    dataset = load_dataset(*source, saved_terms(reader, records))
+    evidence = gather_evidence(reader, judgements)
+    saved = _only_saved(saved_terms(reader, records), evidence)
+    dataset = load_dataset(*source, saved, evidence)
     if shared_space and dataset.saved is not None:
-        dataset = load_dataset(*source)
+        dataset = load_dataset(*source, evidence=evidence)
     return dataset, clicks
+
+
+def _only_saved(saved: frozenset[int], evidence: Evidence) -> frozenset[int]:
+    """Return what saved terms are learned as, where sessions alone gave all forms of the word."""
+    counts_as = evidence.counts_as
+    names = {name for t in saved if (name := counts_as.get(t, t)) is not None}
+    others = {name for t, name in counts_as.items() if t not in saved and t in evidence.spelled}
+    return frozenset(n for n in names - others if n in saved)
 
 
 def saved_sessions(log: EventLog) -> list[SessionRecord]:

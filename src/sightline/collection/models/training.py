@@ -349,6 +349,7 @@ def make_model(
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
+    aliases = dataset.aliases
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -361,9 +362,10 @@ def make_model(
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
+        aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
-        served, proof_fit, curve,
+        served, proof_fit, curve, aliases,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightline._typing import Doubles, Ints
+from sightline._typing import Doubles
 from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import View
 from sightline.collection.models.word_model import WordModel, load_word_model
@@ -99,9 +99,10 @@ def describe(
     rows = model.combination.rows(model.served.scores(views))[0]
     # In a query of one word its weight is 1.
     likely = model.combination.probability(rows, 1.0)
-    lift = likely / base_rates(reader.snapshot, model.terms)
+    lift = likely / base_rates(reader.snapshot, model)
     best = np.argsort(-informativeness(likely, lift), kind="stable")[:k]
-    tagged = _tags_of(reader, query_picture)
+    tags = np.array(sorted(_tags_of(reader, query_picture)), np.int64)
+    tagged = set(model.aliases.names_of(tags).tolist())
     spelled = dict(reader.catalogue.terms())
     words = [
         WordScore(
@@ -116,10 +117,17 @@ def describe(
     return Annotation(query_picture.picture, tuple(words), reader.snapshot.version)
 
 
-def base_rates(snapshot: Snapshot, terms: Ints) -> Doubles:
-    """Return the share of pictures with words that have each term; at least one is taken to."""
-    n_pictures = np.maximum(snapshot.n_pictures(terms), 1)
-    return n_pictures / max(len(snapshot.with_words()), 1)
+def base_rates(snapshot: Snapshot, model: WordModel) -> Doubles:
+    """Return the share of pictures with words that have each learned word, at least one of them.
+
+    Pictures that have two forms of a word count twice, which hardly ever happens.
+    """
+    n_pictures = snapshot.n_pictures(model.terms)
+    forms = model.aliases
+    np.add.at(
+        n_pictures, np.searchsorted(model.terms, forms.names), snapshot.n_pictures(forms.terms)
+    )
+    return np.maximum(n_pictures, 1) / max(len(snapshot.with_words()), 1)
 
 
 def informativeness(likely: Doubles, lift: Doubles) -> Doubles:
@@ -139,7 +147,8 @@ def _fits(reader: Reader, model: WordModel, word: int, row: float) -> bool:
     """Return whether a search for the word would return a picture with this score."""
     terms = model.terms[word : word + 1]
     query = model.query(terms, [1.0])
-    tagged = reader.snapshot.tagged_with(terms.tolist(), every=False)
+    forms = np.concatenate(query.groups)
+    tagged = reader.snapshot.tagged_with(forms.tolist(), every=False)
     best = reader.snapshot.top(query, 1, None, model.more, tagged).scores
     if not len(best):
         return True

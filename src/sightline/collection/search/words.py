@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.corrections import Correction, spellings_of
 from sightline.collection.filters import allowed_ids
+from sightline.collection.lexicon import word_forms
 from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
 from sightline.errors import CollectionError, ParameterError, QueryError
@@ -168,7 +169,7 @@ class _Search:
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
-            constraints=asked.constraints, corrections=asked.corrections,
+            constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
             store_folder=self.reader.store_folder,
         )  # fmt: skip
 
@@ -176,7 +177,7 @@ class _Search:
         unknown = self.asked.unknown
         if not unknown:
             return ()
-        spellings = spellings_of(self.reader)
+        spellings = spellings_of(word_forms(self.reader))
         return tuple(UnknownWord(w, spellings.near(w)) for w in unknown)
 
     def _part(self, allowed: Ints | None) -> Results:
@@ -206,7 +207,7 @@ class _Search:
         if self.options.among is not None:
             parts.append(np.unique(np.array(self.options.among, np.int64)))
         for c in self.asked.constraints:
-            tagged = self.snapshot.tagged_with([c.term], every=True)
+            tagged = self.snapshot.tagged_with(c.forms.tolist(), every=False)
             if not c.required:
                 parts.append(_without(self.snapshot.ids(), tagged))
             elif c.predicted:
@@ -272,20 +273,15 @@ class _Search:
         Such a word is on few pictures, and no prediction takes it into account: that a picture has
         it says more than any probability of the other words.
         """
-        rare = self.asked.not_learned_in_use.tolist()
-        if not rare or len(self.terms) < 2:
-            return _NOTHING.ids
         out = _NOTHING.ids
-        for term in rare:
-            others = [t for t in self.terms.tolist() if t != term]
-            have = [self.snapshot.tagged_with(ts, every=False) for ts in ([term], others)]
-            out = np.union1d(out, _both(*have))
+        for forms in self.asked.rare_forms:
+            out = np.union1d(out, self.snapshot.tagged_with_every(forms))
         out = _without(out, without)
         return out if allowed is None else _both(out, allowed)
 
     def _with_some(self, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return partial matches; their scores are below those of predicted ones, if any."""
-        some = self.snapshot.tagged_with(self.terms.tolist(), every=False)
+        some = self.snapshot.tagged_with(np.concatenate(self.asked.forms).tolist(), every=False)
         others = _without(some if allowed is None else _both(some, allowed), without)
         top = self._top(k, others)
         return Top(top.ids, top.scores * np.float32(self.least))
@@ -294,7 +290,8 @@ class _Search:
         """Return the predicted pictures, with their probabilities."""
         if allowed is not None and not len(allowed):
             return _NOTHING
-        query = model.query(self.asked.learned, self.asked.learned_weights)
+        asked = self.asked
+        query = model.query(asked.learned, asked.learned_weights, asked.learned_forms)
         top = self._by_probability(model, query, k, allowed, without)
         if not len(top.ids):
             return _NOTHING
@@ -357,7 +354,7 @@ class _Search:
         self, model: WordModel, c: Constraint, ids: Ints
     ) -> tuple[Doubles, NDArray[np.bool_]]:
         """Return the probability of a word on pictures, and where it reaches its own cut-off."""
-        query = model.query(np.array([c.term], np.int64), [1.0])
+        query = model.query(np.array([c.term], np.int64), [1.0], (c.forms,))
         candidates = np.sort(ids)
         top = self.snapshot.top(query, len(candidates), candidates, model.more)
         order = np.argsort(top.ids)[np.searchsorted(candidates, ids)]
@@ -374,22 +371,23 @@ class _Search:
         It may depend on the best picture that has none of the predicting words, whatever the
         filters.
         """
-        tagged_with = self.snapshot.tagged_with(query.terms.tolist(), every=False)
+        tagged_with = self.snapshot.tagged_with(np.concatenate(query.groups).tolist(), every=False)
         best = self.snapshot.top(query, 1, None, model.more, tagged_with).scores
         return model.least(query, float(best[0])) if len(best) else -np.inf
 
     def _with_all_words(self, allowed: Ints | None) -> Ints:
         if self.asked.unknown:
             return np.zeros(0, np.int64)
-        full = self.snapshot.tagged_with(self.terms.tolist(), every=True)
+        full = self.snapshot.tagged_with_every(self.asked.forms)
         return full if allowed is None else _both(full, allowed)
 
     def _top(self, k: int, where: Ints | None) -> Top:
         if where is not None and not len(where):
             return _NOTHING
-        idf = self.snapshot.idf(self.terms)
+        forms = self.asked.forms
+        idf = self.snapshot.idf_of(forms)
         at, values = query_vector(range(len(self.terms)), idf, self.asked.weights)
-        query = SparseQuery(self.terms[at], values)
+        query = SparseQuery(self.terms[at], values, tuple(forms[i] for i in at))
         return self.snapshot.top(query, k, where)
 
     def _looked_up(self, tops: list[tuple[Top, MatchKind]]) -> tuple[list[Hit], int]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.corrections import Correction, corrected
 from sightline.collection.filters import allowed_ids
+from sightline.collection.lexicon import word_forms
 from sightline.collection.search.examples import with_examples
 from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import (
@@ -291,7 +292,7 @@ def begin(
     corrections: tuple[Correction, ...] = ()
     if query or not like:
         # Raises for a malformed query before anything is judged.
-        meant, corrections = corrected(reader, parse_words(query))
+        meant, corrections = corrected(word_forms(reader), parse_words(query))
         query = str(meant) if corrections else query
     if not like:
         return SessionStart(query, (), (), *served, corrections=corrections)

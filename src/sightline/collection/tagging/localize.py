@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from sightline.collection.corrections import corrected
+from sightline.collection.lexicon import word_forms
 from sightline.collection.models.dataset import cleaned, tag_pairs
 from sightline.collection.query import NotLearned
 from sightline.collection.tagging.dataset import (
@@ -82,7 +83,7 @@ def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> Loca
     """Return the regions of a query's words in each hit."""
     with store_folder.reader() as reader:
         tagger = current_region_tagger(store_folder, reader.snapshot.regions)
-        query_words = [t.text for t in corrected(reader, parse(query))[0].terms]
+        query_words = [t.text for t in corrected(word_forms(reader), parse(query))[0].terms]
         columns = tagger.columns(term_id(t) for t in query_words)
         known_words = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]
         unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
