@@ -34,23 +34,31 @@ class QueryScorer:
     Attributes
     ----------
     at : ndarray of int64
-        The columns of these words in the model.
+        The columns of these words in the model. Words that it learned as one share a column.
     weights, known : ndarray of float32
-        The weight of each word, and the score of a picture known to have it.
+        The weight of each word, and the score of a picture known to have it. Words of one column
+        share its weight.
+    query_weights : ndarray of float32
+        The weights of the different columns.
     """
 
     word_model: WordModel
     at: Ints
     weights: Floats
     known: Floats
+    query_weights: Floats
 
     @classmethod
-    def of(cls, model: WordModel, terms: Ints, user_weights: Sequence[float]) -> QueryScorer:
-        """Return the scorer of a weighted query, by the ids of its terms."""
+    def of(
+        cls, model: WordModel, terms: Ints, user_weights: Sequence[float], places: Ints
+    ) -> QueryScorer:
+        """Return the scorer of a query, by its terms and the place of each word in them."""
         query = model.query(terms, user_weights)
-        order = np.searchsorted(query.terms, terms)
-        at = np.searchsorted(model.terms, terms)
-        return cls(model, at, query.weights[order], query.known[order])
+        order = np.searchsorted(query.terms, terms)[places]
+        at = np.searchsorted(model.terms, terms)[places]
+        shared = np.bincount(order, minlength=len(terms))[order]
+        weights = np.asarray(query.weights[order] / shared, np.float32)
+        return cls(model, at, weights, query.known[order], query.weights)
 
     def word_scores(self, views: Mapping[str, View]) -> Floats:
         """Return the published score of each word, (pictures, words)."""
@@ -61,7 +69,7 @@ class QueryScorer:
         """Return the probabilities of the query and of each word by a picture's scores."""
         each = np.asarray(scores, np.float64)
         combination = self.word_model.combination
-        query = combination.probability(each @ self.weights, self.weights)
+        query = combination.probability(each @ self.weights, self.query_weights)
         return float(query), *combination.probability(each, [1.0]).tolist()
 
 
@@ -70,15 +78,15 @@ class ExplainedQuery:
     """The words of a query that any picture has, and the model of those it has learned.
 
     `forms` are the tags that count as each word. `learned` marks the words that the model has, in
-    the same order, and `learned_at` is the place of each among the words of the model; `problem`
-    says why no model explains the hits, and `predicted` is as of `ResolvedQuery`.
+    the same order; `problem` says why no model explains the hits, and `predicted` is as of
+    `ResolvedQuery`.
     """
 
     words: tuple[str, ...]
     forms: tuple[Ints, ...]
     user_weights: tuple[float, ...]
     model: QueryScorer | None
-    learned_at: Ints
+    learned: NDArray[np.bool_]
     problem: str = ""
     predicted: bool | None = None
 
@@ -86,27 +94,23 @@ class ExplainedQuery:
     def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
         """Parse a query as the search does, with the model or without."""
         resolved = ResolvedQuery.of(reader, parse(text), predicted)
-        words = resolved.words
+        words, learned = resolved.words, resolved.learned_at >= 0
         model = None
         if resolved.model is not None:
-            model = QueryScorer.of(resolved.model, resolved.learned, resolved.learned_weights)
+            places = resolved.learned_at[learned]
+            model = QueryScorer.of(
+                resolved.model, resolved.learned, resolved.learned_weights, places
+            )
         problem = "" if model is not None else _problem(resolved, words, predicted)
         return cls(
-            words, resolved.forms, resolved.weights, model, resolved.learned_at, problem,
+            words, resolved.forms, resolved.weights, model, learned, problem,
             resolved.predicted,
         )  # fmt: skip
-
-    @property
-    def learned(self) -> NDArray[np.bool_]:
-        """Which words the model has learned."""
-        is_learned: NDArray[np.bool_] = self.learned_at >= 0
-        return is_learned
 
     def of_words(self, values: ArrayLike, others: float) -> NDArray[np.float64]:
         """Expand values of the model's words to all words; `others` for the rest."""
         out = np.full(len(self.words), others)
-        at = self.learned_at[self.learned]
-        out[self.learned] = np.asarray(values, np.float64)[at] if len(at) else 0.0
+        out[self.learned] = values
         return out
 
     def tagged_by(self, picture_words: Ints) -> NDArray[np.bool_]:
@@ -154,9 +158,8 @@ def _shares(
     probabilities = [None if np.isnan(p) else float(p) for p in likely]
     if hit.learned and model is not None and scores is not None:
         weights: NDArray[np.floating] = explained_query.of_words(model.weights, 0.0)
-        known = explained_query.of_words(model.known, 0.0)
-        counted: NDArray[np.floating] = explained_query.of_words(scores, 0.0)
-        counted = np.where(tagged & explained_query.learned, known, counted)
+        published = np.where(tagged[explained_query.learned], model.known, scores)
+        counted: NDArray[np.floating] = explained_query.of_words(published, 0.0)
     else:
         length = float(np.sqrt(np.sum(snapshot.idf(picture_words) ** 2))) or 1.0
         weights, counted = query, np.where(tagged, idf / length, 0.0)
