@@ -94,7 +94,7 @@ def test_a_form_in_quotes_is_searched_alone(c: Collection) -> None:
     assert exact(c, '"puppies" -"puppy"') == alone
     found = c.search('"puppies"', 5)
     assert found.wording.lines() == [
-        "\"puppies\" matches this form alone; predictions are for puppies, puppy, puppy's"
+        '"puppies" matches this form alone; predictions are for puppies, puppy, puppy\'s'
     ]
     assert predicted(c, '"puppies"') == predicted(c, "puppy")
     assert c.search("puppies", 5).wording.lines() == []

@@ -333,8 +333,8 @@ def test_mistyped_words_are_corrected_alike_everywhere(served_copy: Served) -> N
     assert found == {**right, "corrections": corrections} and ids(found)
     assert served_copy.client.search("yelow").corrections == ({**corrections[0]},)
     assert served_copy.client.begin("yelow").corrections == ({**corrections[0]},)
-    for body in ({"query": '"yelow"'}, {"query": "yelow", "verbatim": True}):
-        typed = served_copy.post("/v1/search", body).json
+    for insisting in ({"query": '"yelow"'}, {"query": "yelow", "verbatim": True}):
+        typed = served_copy.post("/v1/search", insisting).json
         assert not typed["corrections"] and typed["unknown"][0]["near"] == ["yellow"]
     for path, body in (
         ("/v1/why", {"query": "yelow", "k": 1}),

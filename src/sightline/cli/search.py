@@ -144,11 +144,7 @@ def search(
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
         return _print_trec(c, _queries_in(Path(queries)), options)
-    text = " ".join([*query, *(_excluded(w) for w in words)])
-    if verbatim:
-        from sightline.words.grammar import as_typed
-
-        text = as_typed(text)
+    text = _query_text(query, words, verbatim)
     if trec:
         return _print_trec(c, [(text, text)], options)
     if text_file is not None:
@@ -270,6 +266,13 @@ def _by_kind(
 
     pictures = [n for n in negative if is_picture_name(n)]
     return [n for n in negative if n not in pictures], (positive, pictures)
+
+
+def _query_text(words: Sequence[str], excluded: Sequence[str], verbatim: bool) -> str:
+    from sightline.words.grammar import as_typed
+
+    text = " ".join([*words, *(_excluded(w) for w in excluded)])
+    return as_typed(text) if verbatim else text
 
 
 def _excluded(word: str) -> str:

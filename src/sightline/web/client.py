@@ -381,8 +381,8 @@ def _hits(answer: Mapping[str, Any]) -> ClientHits:
     more = answer.get("total"), answer.get("within")
     words = _not_learned(answer)
     signs, instead = (tuple(answer.get(n, ())) for n in ("constraints", "corrections"))
-    remarks = tuple(answer["said"])
-    return ClientHits(answer["version"], hits, answer["next"], remarks, *more, words, signs, instead)
+    at = answer["version"], hits, answer["next"], tuple(answer["said"])
+    return ClientHits(*at, *more, words, signs, instead)
 
 
 def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -177,8 +177,9 @@ class _Search:
         unknown = self.asked.unknown
         if not unknown:
             return ()
-        spellings = spellings_of(word_forms(self.reader))
-        return tuple(UnknownWord(w, spellings.near(w)) for w in unknown)
+        table = word_forms(self.reader)
+        spellings, is_stop_word = spellings_of(table), table.lexicon.is_stop_word
+        return tuple(UnknownWord(w, () if is_stop_word(w) else spellings.near(w)) for w in unknown)
 
     def _part(self, allowed: Ints | None) -> Results:
         """Return one part of the list; only its own pictures are looked up.

@@ -8,6 +8,7 @@ import { FilterForm } from "./filters.js";
 import { Judging } from "./judging.js";
 import { openPicture } from "./picture.js";
 import { notice } from "./problem.js";
+import { queryWords } from "./querywords.js";
 import { SearchBox } from "./searchbox.js";
 import { welcome } from "./welcome.js";
 
@@ -196,67 +197,14 @@ class Search {
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
     const legend = el("span", { class: "faint" }, " · ● exact: has the words · ", el("span", { class: "predicted" }, "◇ predicted"));
-    fill(
-      this.told, el("p", {}, parts.join(" · "), legend), ...(first.corrections ?? []).map((c) => this._correction(c)),
-      ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first),
-    );
-  }
-
-  /**
-   * Say what was searched in place of a mistyped word, and offer to search it as typed.
-   *
-   * @param {import("../types").Correction} c
-   */
-  _correction(c) {
-    const insist = el("button", { type: "button", class: "link", onclick: () => this._instead(c.typed, `"${c.typed}"`) }, `Search “${c.typed}” instead`);
-    return el("p", { class: "corrected" }, "Searched ", el("strong", {}, c.searched.join(" ")), ` for “${c.typed}”. `, insist);
-  }
-
-  /**
-   * Name the words that the model has not learned, which predict nothing.
-   *
-   * @param {Hits} first
-   */
-  _notLearned(first) {
-    if (!first.not_learned.length) return null;
-    const words = first.not_learned.map((w) => `${w.word} (on ${w.pictures ? some(w.pictures, "picture") : "no picture"})`);
-    const nothing = first.predicted === false ? ". Nothing is predicted: the model has learned none of the words." : "";
-    // Of words that no picture has, `unknown` offers others.
-    const offered = first.not_learned.filter((w) => w.pictures && w.near.length);
-    return el(
-      "div", { class: "warning not-learned" }, el("p", {}, `not learned: ${words.join(", ")}${nothing}`),
-      ...offered.map((w) => el("p", { class: "near" }, `learned words near ${w.word}: `, ...this._others(w.word, w.near))),
-    );
-  }
-
-  /**
-   * Buttons that replace a word of the query by others.
-   *
-   * @param {string} word
-   * @param {string[]} others
-   */
-  _others(word, others) {
-    return others.map((other) => el("button", { type: "button", class: "link", onclick: () => this._instead(word, other) }, other));
-  }
-
-  /**
-   * Say of each word with a plus or a minus what decided on it.
-   *
-   * @param {Hits} first
-   */
-  _constraints(first) {
-    const signed = first.constraints ?? [];
-    if (!signed.length) return null;
-    const lines = signed.map((c) => {
-      const sign = `${c.required ? "+" : "−"}${c.word}`;
-      return c.predicted ? `${sign} by tags, and by prediction on pictures without tags` : `${sign} by tags alone`;
-    });
-    return el("p", { class: "faint constraints" }, lines.join(" · "));
-  }
-
-  /** @param {import("../types").Unknown} u */
-  _unknown(u) {
-    return el("p", { class: "warning" }, `No picture has the word “${u.word}”.`, u.near.length ? " Did you mean: " : "", ...this._others(u.word, u.near));
+    const ask = {
+      instead: (/** @type {string} */ word, /** @type {string} */ other) => this._instead(word, other),
+      search: (/** @type {string} */ query) => {
+        this.box.input.value = query;
+        void this.run();
+      },
+    };
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...queryWords(first, ask));
   }
 
   /**
