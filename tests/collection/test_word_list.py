@@ -44,7 +44,7 @@ def test_pairs_are_merged_and_dropped() -> None:
         ("drop = ['a/b']", "'a/b' is no word"),
         ("drop = ['!!']", "'!!' is no word"),
         ("drop = ['bike']\n[merge]\nbicycle = ['bike']", "Name each word once"),
-        ("[merge]\nbicycle = ['bike']\nbike = ['cycle']", "Name each word once"),
+        ("[merge]\nbicycle = ['bike']\nbike = ['cycle']", "name each word once"),
         ("drop = [", "cannot be read"),
         ("drop = ['\udcff']", "cannot be read"),
     ],

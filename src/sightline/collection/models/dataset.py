@@ -67,6 +67,8 @@ class Dataset:
         Pictures to learn saved words from, where there are ordinary words as well.
     aliases : Aliases
         Terms that are learned as others: forms of a word, and words always on the same pictures.
+    n_words : int
+        The number of words, those that are learned as others included, but not their forms.
     """
 
     ids: Ints
@@ -77,6 +79,7 @@ class Dataset:
     unlabelled: Bools | None = None
     saved: Dataset | None = None
     aliases: Aliases = NO_ALIASES
+    n_words: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -101,7 +104,7 @@ class Dataset:
         free = None if self.unlabelled is None else self.unlabelled[rows]
         return Dataset(
             self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free,
-            aliases=self.aliases,
+            aliases=self.aliases, n_words=self.n_words,
         )  # fmt: skip
 
 
@@ -173,7 +176,8 @@ def _ordinary_dataset(
     present = np.isin(picture, ids)
     terms, labels, aliases = _labels(ids, picture[present], term[present], most_words, evidence)
     left_out = len(np.unique(picture)) - len(ids)
-    return Dataset(ids, terms, labels, views, left_out, aliases=aliases)
+    n_words = len(terms) + int((~np.isin(aliases.terms, list(evidence.counts_as))).sum())
+    return Dataset(ids, terms, labels, views, left_out, aliases=aliases, n_words=n_words)
 
 
 def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tuple[str, ...]:
@@ -217,7 +221,10 @@ def _saved_dataset(
         if row < len(ids) and column < len(terms) and (ids[row], terms[column]) == (p, t):
             unlabelled[row, column] = False
     left_out = len(np.unique(picture)) - len(np.intersect1d(picture, ids))
-    return Dataset(ids, terms, labels, views, left_out, unlabelled=unlabelled, aliases=aliases)
+    return Dataset(
+        ids, terms, labels, views, left_out, unlabelled=unlabelled, aliases=aliases,
+        n_words=len(terms),
+    )  # fmt: skip
 
 
 def _spread(ids: Ints) -> Ints:

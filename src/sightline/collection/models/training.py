@@ -193,10 +193,12 @@ def train(
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
+    n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
     name, version = before, 0
     if not options.dry_run:
         about, arrays = make_model(dataset, served, candidate, next(fits), extra)
         about["basis"], about["most_words"] = dataset.basis(), most
+        about["words"] = n_words
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
@@ -205,7 +207,6 @@ def train(
             note=f"train: {served.recipe}", wait=wait, progress=progress,
             scorer=lambda saved: segment_scorer(saved, compute),
         )  # fmt: skip
-    n_words = len(dataset.terms) + (len(dataset.saved.terms) if dataset.saved is not None else 0)
     return TrainReport(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,

@@ -374,7 +374,8 @@ def describe_model(store_folder: StoreFolder, name: str) -> str:
     model = load_word_model(store_folder, name)
     if model is None:
         return ""
-    summary = f"{len(model.terms)} words by {model.served.recipe}"
+    n_words = model.about.get("words", len(model.terms))
+    summary = f"{n_words} words by {model.served.recipe}"
     return summary + measured_text(WORDS, model.about, "pictures", "untrained")
 
 
