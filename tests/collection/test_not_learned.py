@@ -139,3 +139,18 @@ def test_a_word_that_lost_its_last_picture_is_neither_asked_nor_called_not_learn
         assert asked.unknown == ("zzz",)
         only = ResolvedQuery.of(reader, parse("bathes"))
         assert only.model is None and only.predicted is False
+
+
+def test_a_picture_with_such_a_word_and_another_comes_before_predictions(c: Collection) -> None:
+    found = c.search("red cold barks", 500)
+    first, *others = found.hits
+    assert (first.name, first.match) == ("008_x.png", "partial") and not first.learned
+    assert all(h.match != "exact" for h in others) and any(h.learned for h in others[:3])
+    scores = [h.score for h in found.hits]
+    assert scores == sorted(scores, reverse=True) and len({h.picture for h in found}) == len(found)
+    part = c.search("red cold barks", 10, cut=False, offset=0, count=True)
+    assert part.hits[0] == first and part.part is not None
+    assert part.part.within == 1 + sum(h.learned for h in found.hits)
+    assert first.name not in [h.name for h in c.search("red cold -barks", 500)]
+    (why,) = c.explain("red cold barks", hits=[first], compute=InlineCompute())
+    assert sum(w.contribution for w in why.words) == pytest.approx(first.score, abs=1e-4)
