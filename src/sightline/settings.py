@@ -53,7 +53,7 @@ class Settings:
         short list for labels and everything else for running text.
     language : str
         Language of the words: its plurals and stop words are folded. A name such as english, a code
-        such as en, auto, which tells it by stop words, or none.
+        such as en, auto, which detects it by stop words, or none.
     exclude : str
         Folder names to leave out, separated by commas.
     features : str

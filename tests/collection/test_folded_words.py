@@ -185,7 +185,7 @@ def test_captions_name_their_language(tmp_path: Path) -> None:
         c = Collection.open(photos, store=tmp_path / "store", workers=1)
         c.index(features=["mean-colour"], compute=InlineCompute())
         c.train(rankers=["ridge"])
-    assert c.words.language() == "english (told by its stop words)"
+    assert c.words.language() == "english (detected by its stop words)"
     sources = {t.source: t.text for t in c.pictures.words("001_x.png")}
     assert sources == {
         "txt": "A house with the sun.", "txt:de": "Ein Haus mit der Sonne.",

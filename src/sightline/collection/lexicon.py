@@ -39,7 +39,7 @@ class WordForms:
     language : Language
         The language whose plural rules and stop words apply.
     detected : bool
-        Whether the language was told by the stop words of the collection.
+        Whether the language was detected by the stop words of the collection.
     owner : SynonymList
         The owner's list.
 
@@ -51,8 +51,8 @@ class WordForms:
         A language, auto or none.
     owner : SynonymList, optional
         The owner's list.
-    told_by : mapping of str to int, optional
-        Counts that tell the language, where they are not those of all words.
+    language_counts : mapping of str to int, optional
+        Counts that the language is detected by, where they are not those of all words.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class WordForms:
         counts: Mapping[str, int],
         setting: str = "auto",
         owner: SynonymList | None = None,
-        told_by: Mapping[str, int] | None = None,
+        language_counts: Mapping[str, int] | None = None,
     ) -> None:
         self.counts, self.owner = counts, owner or SynonymList()
-        found = detect(told_by or counts) if setting == "auto" else setting
+        found = detect(language_counts or counts) if setting == "auto" else setting
         self.detected = setting == "auto" and bool(found)
         self.language: Language = language(found or DEFAULT_LANGUAGE)
 
@@ -116,9 +116,9 @@ def word_forms(reader: Reader) -> WordForms:
     kept = _KEPT.get(reader.snapshot)
     if kept is None or kept[0] != key:
         texts = reader.catalogue.texts_without_language(_TEXTS)
-        told_by = Counter(t for text in texts for t in set(tokens(text)))
+        language_counts = Counter(t for text in texts for t in set(tokens(text)))
         owner = load_synonyms(folder.path)
-        forms = WordForms(_counts(reader), folder.language, owner, told_by)
+        forms = WordForms(_counts(reader), folder.language, owner, language_counts)
         kept = _KEPT[reader.snapshot] = (key, forms)
     return kept[1]
 

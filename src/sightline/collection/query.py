@@ -277,12 +277,12 @@ class _Word(NamedTuple):
     forms: Ints
     learned: int | None
 
-    def joined(self, other: _Word | None) -> _Word:
-        """Return it with the tags and the larger weight of another that the model learned as it."""
-        if other is None:
+    def joined(self, earlier: _Word | None) -> _Word:
+        """Return it with the tags and the larger weight of an earlier one learned as it."""
+        if earlier is None:
             return self
         return self._replace(
-            forms=np.union1d(self.forms, other.forms), weight=max(self.weight, other.weight)
+            forms=np.union1d(self.forms, earlier.forms), weight=max(self.weight, earlier.weight)
         )
 
 

@@ -99,8 +99,8 @@ class Words:
         if setting != "auto":
             return f"{table.language} (by the setting language)"
         if table.detected:
-            return f"{table.language} (told by its stop words)"
-        return f"{table.language} (too few stop words tell another)"
+            return f"{table.language} (detected by its stop words)"
+        return f"{table.language} (too few stop words to detect another)"
 
     def synonyms(self) -> SynonymList:
         """Return the owner's words that count as one, and those that no region shows."""

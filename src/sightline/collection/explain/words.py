@@ -50,12 +50,12 @@ class QueryScorer:
 
     @classmethod
     def of(
-        cls, model: WordModel, terms: Ints, user_weights: Sequence[float], places: Ints
+        cls, model: WordModel, terms: Ints, user_weights: Sequence[float], positions: Ints
     ) -> QueryScorer:
         """Return the scorer of a query, by its terms and the place of each word in them."""
         query = model.query(terms, user_weights)
-        order = np.searchsorted(query.terms, terms)[places]
-        at = np.searchsorted(model.terms, terms)[places]
+        order = np.searchsorted(query.terms, terms)[positions]
+        at = np.searchsorted(model.terms, terms)[positions]
         shared = np.bincount(order, minlength=len(terms))[order]
         weights = np.asarray(query.weights[order] / shared, np.float32)
         return cls(model, at, weights, query.known[order], query.weights)
@@ -97,9 +97,9 @@ class ExplainedQuery:
         words, learned = resolved.words, resolved.learned_at >= 0
         model = None
         if resolved.model is not None:
-            places = resolved.learned_at[learned]
+            positions = resolved.learned_at[learned]
             model = QueryScorer.of(
-                resolved.model, resolved.learned, resolved.learned_weights, places
+                resolved.model, resolved.learned, resolved.learned_weights, positions
             )
         problem = "" if model is not None else _problem(resolved, words, predicted)
         return cls(

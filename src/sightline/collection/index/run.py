@@ -299,7 +299,7 @@ class IndexRun:
         self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
 
     def _with_languages(self) -> dict[int, dict[str, Tags]]:
-        """Return the words of pictures whose captions name languages, read before they were told.
+        """Return the words of pictures whose captions name languages, if they are still one text.
 
         No file is read.
         """

@@ -55,12 +55,12 @@ class Aliases:
         keep = np.isin(self.names, names) & ~np.isin(self.terms, names)
         return Aliases(self.terms[keep], self.names[keep])
 
-    def joined(self, other: Aliases) -> Aliases:
-        """Return these and others; where a term is in both, these count."""
-        new = ~np.isin(other.terms, self.terms)
-        terms = np.concatenate([self.terms, other.terms[new]])
+    def joined(self, more: Aliases) -> Aliases:
+        """Return these and more; where a term is in both, these count."""
+        new = ~np.isin(more.terms, self.terms)
+        terms = np.concatenate([self.terms, more.terms[new]])
         order = np.argsort(terms, kind="stable")
-        return Aliases(terms[order], np.concatenate([self.names, other.names[new]])[order])
+        return Aliases(terms[order], np.concatenate([self.names, more.names[new]])[order])
 
 
 NO_ALIASES = Aliases(np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -321,6 +321,12 @@ def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
         raise CollectionError(
             f"There is nothing to learn from {n} picture{'s' * (n != 1)}. Index more pictures."
         )
+    if not len(term) and len(snapshot.with_words()):
+        raise CollectionError(
+            f"All words of the {n} pictures are stop words or captions in other languages, so "
+            "there is nothing to learn. Give pictures other words, or name their language: "
+            "sightline index --language"
+        )
     if not len(term):
         raise CollectionError(
             f"None of the {n} pictures has a word, so there is nothing to learn. Add words: "

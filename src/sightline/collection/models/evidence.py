@@ -33,14 +33,14 @@ LEAST_PICTURES = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Pairs of a picture and a term."""
+class PicturePairs:
+    """PicturePairs of a picture and a term."""
 
     picture: Ints
     term: Ints
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[int, int]]) -> Pairs:
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> PicturePairs:
         """Return pairs as arrays."""
         both = np.array(list(pairs), np.int64).reshape(-1, 2)
         return cls(both[:, 0], both[:, 1])
@@ -59,7 +59,7 @@ class Pairs:
         return held
 
 
-_NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+_NO_PAIRS = PicturePairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,9 +72,9 @@ class Evidence:
         Terms that are learned as others, or, by None, not at all.
     stop_words : ndarray of int64
         The stop words of the collection.
-    as_labels : Pairs
+    as_labels : PicturePairs
         Stop words where they were given as labels of their own; elsewhere they teach nothing.
-    foreign : Pairs
+    foreign : PicturePairs
         Words of captions in other languages, which teach nothing.
     labelled : ndarray of int64 or None
         Terms that enough pictures have as labels; None where there is no running text.
@@ -86,8 +86,8 @@ class Evidence:
 
     counts_as: Mapping[int, int | None] = field(default_factory=lambda: MappingProxyType({}))
     stop_words: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    as_labels: Pairs = _NO_PAIRS
-    foreign: Pairs = _NO_PAIRS
+    as_labels: PicturePairs = _NO_PAIRS
+    foreign: PicturePairs = _NO_PAIRS
     labelled: Ints | None = None
     least_in_text: int = LEAST_PICTURES
     spelled: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -121,20 +121,20 @@ def gather_evidence(reader: Reader, judgements: Iterable[Judgement] = ()) -> Evi
     texts = reader.catalogue.has_texts()
     if not texts and not stop_words:
         return Evidence(counts_as, spelled=spelled)
-    given = _Given(table.language.name, frozenset(stop_words))
+    counted = _SourceCounts(table.language.name, frozenset(stop_words))
     for picture, words in groupby(reader.catalogue.every_words(), key=itemgetter(0)):
-        given.add(picture, [tags for _, tags in words])
-    labelled = {t for t, n in given.labelled.items() if n >= LEAST_PICTURES}
+        counted.add(picture, [tags for _, tags in words])
+    labelled = {t for t, n in counted.labelled.items() if n >= LEAST_PICTURES}
     stop = {term_id(w) for w in stop_words}
     counts_as |= dict.fromkeys(stop - labelled)
     named = {counts_as.get(t, t) for t in labelled}
     return Evidence(
         counts_as,
         np.array(sorted(stop), np.int64),
-        Pairs.of(given.as_labels),
-        Pairs.of(given.foreign),
+        PicturePairs.of(counted.as_labels),
+        PicturePairs.of(counted.foreign),
         np.array(sorted(t for t in named if t is not None), np.int64) if texts else None,
-        least_in_text(given.texts),
+        least_in_text(counted.texts),
         spelled,
     )
 
@@ -148,7 +148,7 @@ def least_in_text(texts: int) -> int:
     return max(LEAST_PICTURES, len(str(texts)) - 1)
 
 
-class _Given:
+class _SourceCounts:
     """The terms of pictures by how they were given.
 
     Attributes
@@ -181,8 +181,8 @@ class _Given:
         others = [w.text for w in words if w.text and not self._is_own(w.source)]
         self.texts += bool(own)
         if others:
-            told = learned | {term_id(t) for text in own for t in tokens(text)}
-            silent = {term_id(t) for text in others for t in tokens(text)} - told
+            own_terms = learned | {term_id(t) for text in own for t in tokens(text)}
+            silent = {term_id(t) for text in others for t in tokens(text)} - own_terms
             self.foreign += [(picture, t) for t in silent]
 
     def _is_own(self, source: str) -> bool:
