@@ -55,6 +55,23 @@ def test_the_more_probable_of_two_terms_is_taken() -> None:
     assert Spellings([("castle", 9), ("cattle", 3)]).correction("catle") == "castle"
 
 
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("東京夜景", ("東京", "夜景")),
+        ("夜景の東京と夜", ("夜景", "東京", "夜")),
+        ("東京の", ("東京",)),
+        ("東の夜", ()),
+        ("の", ()),
+        ("ต้นไม้ใหญ่", ("ต้นไม้", "ใหญ่")),
+        ("เต้นไม้", ()),
+    ],
+)
+def test_a_run_without_spaces_is_divided_into_its_words(run: str, words: tuple[str, ...]) -> None:
+    terms = ("東京", "夜景", "夜", "ต้นไม้", "ใหญ่", "ไม้")
+    assert Spellings([(term, 1) for term in terms]).words_meant(run) == words
+
+
 @given(st.text("abcdeй", max_size=9), st.lists(st.text("abcdeй", min_size=1, max_size=10)))
 def test_a_correction_is_near_and_has_the_fewest_edits(word: str, terms: list[str]) -> None:
     found = Spellings(dict.fromkeys(terms, 1).items()).correction(word)

@@ -47,6 +47,8 @@ _UNSPACED = (
     (0x0E00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3005, 0x3007), (0x3040, 0x30FF),
     (0x3100, 0x312F), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
+# Japanese and Chinese particles of one character.
+_PARTICLES = frozenset("のとはがをにへでや的之和与與")
 # Each character is a syllable.
 _HANGUL = ((0x1100, 0x11FF), (0x3130, 0x318F), (0xA960, 0xA97F), (0xAC00, 0xD7FF))
 # The number of letters from which on one may be replaced in a correction.
@@ -102,10 +104,11 @@ class Spellings:
         """Return the terms that were probably meant by a word: one if it is mistyped.
 
         A run of a script without spaces may be several terms. It is divided into as few as there
-        can be.
+        can be; single particles between them (東京の夜景) may be left out.
 
-        >>> Spellings([("東京", 3), ("夜景", 2), ("夜", 1)]).words_meant("東京夜景")
-        ('東京', '夜景')
+        >>> words = Spellings([("東京", 3), ("夜景", 2), ("夜", 1)])
+        >>> words.words_meant("東京夜景"), words.words_meant("東京の夜景")
+        (('東京', '夜景'), ('東京', '夜景'))
         """
         if word and all(_is_unspaced(c) for c in word):
             return self._divided(word)
@@ -113,15 +116,19 @@ class Spellings:
         return () if correction is None else (correction,)
 
     def _divided(self, run: str) -> tuple[str, ...]:
-        best: list[tuple[str, ...] | None] = [()]
+        # For each beginning of the run: how many particles were left out, and the terms.
+        best: list[tuple[int, tuple[str, ...]] | None] = [(0, ())]
         for end in range(1, len(run) + 1):
             ways = [
-                (*before, run[begin:end])
-                for begin, before in enumerate(best)
-                if before is not None and run[begin:end] in self.counts
+                (way[0], (*way[1], run[begin:end]))
+                for begin, way in enumerate(best)
+                if way is not None and run[begin:end] in self.counts
             ]
-            best.append(min(ways, key=len, default=None))
-        return best[-1] or ()
+            before = best[end - 1]
+            if run[end - 1] in _PARTICLES and before is not None and before[1]:
+                ways.append((before[0] + 1, before[1]))
+            best.append(min(ways, key=lambda way: (way[0], len(way[1])), default=None))
+        return best[-1][1] if best[-1] is not None else ()
 
     def near(self, word: str, n: int = 3) -> tuple[str, ...]:
         """Return up to n terms near a word, nearest first.
