@@ -44,6 +44,8 @@ class Measures:
     hits: Doubles
     shown: Doubles
     signed: Doubles
+    places: Doubles
+    signed_places: Doubles
 
     def only(self, keep: Bools) -> Measures:
         """Return the measures of some of the questions."""
@@ -51,7 +53,15 @@ class Measures:
 
     def share(self) -> float:
         """Return the share of shown pictures that have the word with the sign; NaN of none."""
-        return float(self.signed.sum() / self.shown.sum()) if self.shown.sum() else float("nan")
+        return _ratio(self.signed, self.shown)
+
+    def share_of_places(self) -> float:
+        """Return the same of the first places of the whole ranking, without the cut-off."""
+        return _ratio(self.signed_places, self.places)
+
+
+def _ratio(some: Doubles, all_of_them: Doubles) -> float:
+    return float(some.sum() / all_of_them.sum()) if all_of_them.sum() else float("nan")
 
 
 class QuestionTestSet(OneShotTestSet):
@@ -95,6 +105,8 @@ class QuestionTestSet(OneShotTestSet):
             float(shown[:FIRST_TEN].sum()),
             float(len(shown)),
             float(sum(p in signed for p in answer.shown.tolist())),
+            float(len(answer.ranked[:FIRST])),
+            float(sum(p in signed for p in answer.ranked[:FIRST].tolist())),
         )
 
 

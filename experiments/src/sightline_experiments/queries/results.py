@@ -19,7 +19,9 @@ from sightline_experiments.queries.questions import KINDS, MINUS, PLUS, Question
 SIGHTLINE, RIDGE = "sightline", "ridge"
 PLAIN = "plain question"
 CALIBRATION_ERROR, BRIER_SKILL, RELIABILITY = "calibration error", "Brier skill", "right"
-AVGP, P10, HITS, SHOWN, EXCLUDED = "AvgP", "P10", "hits", "shown", "share with the signed word"
+AVGP, P10, HITS, SHOWN = "AvgP", "P10", "hits", "shown"
+# Of the first thirty: those that are shown, and those of the whole ranking.
+SIGNED, SIGNED_UNCUT = "share with the signed word", "share with the signed word, uncut"
 
 
 @dataclass(slots=True, eq=False)
@@ -120,7 +122,9 @@ def means(m: Measures, kind: str) -> list[tuple[str, float]]:
         (AVGP, m.avgp), (P10, m.p10), (HITS, m.hits), (SHOWN, m.shown),
     )  # fmt: skip
     named = [(name, float(values.mean())) for name, values in rows]
-    return [*named, (EXCLUDED, m.share())] if kind in (MINUS, PLUS) else named
+    if kind not in (MINUS, PLUS):
+        return named
+    return [*named, (SIGNED, m.share()), (SIGNED_UNCUT, m.share_of_places())]
 
 
 def _tests(answered: AnsweredQuestions) -> Iterator[Compared]:
