@@ -102,7 +102,7 @@ def test_a_plural_differs(word: str) -> None:
 @given(arrays.arrays(np.float64, 40, elements=st.floats(0, 1)), arrays.arrays(np.bool_, 40))
 def test_an_error_lies_between_the_mean_difference_and_one(
     probability: np.ndarray,
-    is_right: np.ndarray,  # type: ignore[type-arg]
+    is_right: np.ndarray,
 ) -> None:
     error = calibration_error(probability, is_right)
     assert abs(probability.mean() - is_right.mean()) - 1e-9 <= error <= 1

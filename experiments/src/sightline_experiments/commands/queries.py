@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     "--withhold", type=click.IntRange(1), metavar="N",
     help="Measure on N of the tagged pictures in the place of the untagged ones, to choose by.",
 )  # fmt: skip
+@click.option("--features", help="Features to compute and learn from; those of train by default.")
 @click.option("--rankers", help="Rankers to train; separated by commas. All by default.")
 def queries(
     options: RunOptions, named: str | None, only: str | None, withhold: int | None,
-    rankers: str | None,
+    features: str | None, rankers: str | None,
 ) -> int:  # fmt: skip
     """Ask collections of Corel5K and Caltech-101 in words, as their owners would.
 
@@ -59,7 +60,8 @@ def queries(
         options.plan(full_plan, quick_plan),
         parts=listed(only, tuple(PARTS), "parts"),
         withheld=withhold or 0,
-        rankers=tuple(name.strip() for name in rankers.split(",")) if rankers else (),
+        features=_names(features),
+        rankers=_names(rankers),
     )
     names = listed(named, tuple(titles), "collections")
     target = options.target(folder)
@@ -68,6 +70,10 @@ def queries(
         return options.unavailable({titles[name]: name for name in names}, folder)
     make_folder(target)
     return _run(options, datasets, plan, target, workers)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def _load(folder: Path, name: str) -> Data | None:

@@ -125,7 +125,8 @@ class _Measurement:
         return pictures.with_measured(self.plan.measured)
 
     def _base(self, files: tuple[str, ...]) -> Path:
-        folder, features = self.cache.folder / "collection", self.plan.features
+        features = self.plan.features
+        folder = self.cache.folder / "-".join(["collection", *features])
         folder.mkdir(parents=True, exist_ok=True)
         return index_untagged(self.c, files, folder, features, self.compute, self.progress)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 
 import numpy as np
 
@@ -128,6 +129,7 @@ def asked_of(collection: Collection, ids: Ints) -> Ask:
     """Return what asks a collection, as its owner does, for some of its pictures."""
     among = ids.tolist()
 
+    @cache
     def ask(text: str) -> Answer:
         everything = collection.search(text, len(among), ids=among, cut=False)
         shown = collection.search(text, FIRST, ids=among)

@@ -95,14 +95,15 @@ class WordedPictures:
 def of_corel(c: Corel5K) -> WordedPictures:
     """Return Corel5K: training pictures are tagged, the distinct test pictures are not.
 
-    The one picture in neither list is left out.
+    The one picture in neither list is in the collection too, and not measured on.
     """
-    rows = {r.picture: r.words for r in (*c.development, *c.test)}
-    test = {r.picture for r in c.test}
-    measured = np.array([p in test for p in rows], np.bool_)
-    words = tuple(tuple(dict.fromkeys(c.words[w] for w in ws)) for ws in rows.values())
+    rows: dict[int, tuple[str, ...]] = dict.fromkeys(sorted(c.files), ())
+    for r in (*c.development, *c.test):
+        rows[r.picture] = tuple(dict.fromkeys(c.words[w] for w in r.words))
+    train, test = ({r.picture for r in part} for part in (c.development, c.test))
+    tagged, measured = (np.array([p in part for p in rows], np.bool_) for part in (train, test))
     files = tuple(c.files[p] for p in rows)
-    return WordedPictures("Corel5K", PUBLISHED, files, words, ~measured, measured)
+    return WordedPictures("Corel5K", PUBLISHED, files, tuple(rows.values()), tagged, measured)
 
 
 def of_classes(c: Classed) -> WordedPictures:

@@ -74,9 +74,9 @@ class Plan(RunPlan):
 
 def full_plan() -> Plan:
     """Return the run whose figures may be quoted."""
-    return Plan(questions=400, measured=1_000)
+    return Plan(questions=200, measured=500)
 
 
 def quick_plan() -> Plan:
     """Return a run for a first look."""
-    return replace(full_plan(), questions=60, measured=300, sizes=(30, 100), draws=2)
+    return replace(full_plan(), questions=40, measured=300, sizes=(30, 100), draws=2)
