@@ -18,7 +18,7 @@ from sightline_experiments.cache import ArrayCache, temporary
 from sightline_experiments.datasets.corel5k import Corel5K
 from sightline_experiments.queries import report, run
 from sightline_experiments.queries.collection import ids_of, index_untagged, tagged_copy
-from sightline_experiments.queries.evaluation import Answer, QuestionTestSet, asked_of
+from sightline_experiments.queries.evaluation import Answer, QuestionTestSet, answers_of
 from sightline_experiments.queries.pictures import WordedPictures, of_corel
 from sightline_experiments.queries.plan import PARTS, full_plan, quick_plan
 from sightline_experiments.queries.questions import KINDS, MINUS, ONE, RARE, questions_of
@@ -95,7 +95,7 @@ def test_answers_are_those_of_the_product(
     collection, pictures = tagged
     ids = ids_of(collection, pictures.files)
     test_set = QuestionTestSet(pictures, ids, questions_of(pictures, 8))
-    own, _ = test_set.measure("again", asked_of(collection, test_set.ids))
+    own, _ = test_set.measure("again", answers_of(collection, test_set.ids))
     before, _ = measured.answered[0].measures["sightline"]
     assert np.array_equal(own.avgp, before.avgp) and np.array_equal(own.shown, before.shown)
     question = next(q for q in test_set.questions if q.kind == ONE)

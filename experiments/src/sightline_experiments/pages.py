@@ -520,12 +520,20 @@ def index(folder: Path) -> Values:
     }
 
 
+def queries(folder: Path) -> Values:
+    """Return the tables and statements of questions to real collections."""
+    from sightline_experiments.queries.page import values_of
+
+    return values_of(folder)
+
+
 PAGES: dict[str, tuple[Callable[[Path], Values], str, str]] = {
     "pamir": (pamir, "sightline_experiments.pamir", "pamir-*.json"),
     "online": (online, "sightline_experiments.online", "online-*.json"),
     "feedback": (feedback, "sightline_experiments.feedback", "feedback.json"),
     "lscmr": (lscmr, "sightline_experiments.lscmr", "lscmr.json"),
     "regions": (regions, "sightline_experiments.regions", "regions.json"),
+    "queries": (queries, "sightline_experiments.queries", "queries-*.json"),
     "index": (index, "sightline_experiments", "demo.json"),
 }
 """Each page: what computes its figures, the package that holds its template, and its data."""

@@ -34,7 +34,7 @@ def test_a_run_prints_draws_and_writes(
 ) -> None:
     before = fingerprint(small)
     given = ("--data", str(small), "--quick", "--json", "f.json", "--workers", "1")
-    code, out, err = sightline(capfd, *given, "--only", "calibration")
+    code, out, err = sightline(capfd, *given, "--only", "calibration", "--sizes", "20")
     assert code == 0, err
     assert "calibration of the first 20 shown hits" in out and "one word" not in out
     assert "Caltech-101      data unavailable" in out
@@ -66,8 +66,9 @@ def test_missing_data_is_reported_and_no_failure(
 
 @pytest.mark.parametrize(
     ("option", "value", "known"),
-    [("--only", "colours", "words, signs"), ("--collection", "holidays", "corel5k, caltech101")],
-)
+    [("--only", "colours", "words, signs"), ("--collection", "holidays", "corel5k, caltech101"),
+     ("--sizes", "30,many", "Got '30,many'")],
+)  # fmt: skip
 def test_unknown_names_are_errors(
     option: str, value: str, known: str, small: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

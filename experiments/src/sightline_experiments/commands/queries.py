@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.errors import UsageError
 from sightline_experiments.commands.running import (
     RunOptions,
     experiment,
@@ -38,11 +39,12 @@ if TYPE_CHECKING:
     "--withhold", type=click.IntRange(1), metavar="N",
     help="Measure on N of the tagged pictures in the place of the untagged ones, to choose by.",
 )  # fmt: skip
+@click.option("--sizes", help="Numbers of tagged pictures for calibration, separated by commas.")
 @click.option("--features", help="Features to compute and learn from; those of train by default.")
 @click.option("--rankers", help="Rankers to train; separated by commas. All by default.")
 def queries(
     options: RunOptions, named: str | None, only: str | None, withhold: int | None,
-    features: str | None, rankers: str | None,
+    sizes: str | None, features: str | None, rankers: str | None,
 ) -> int:  # fmt: skip
     """Ask collections of Corel5K and Caltech-101 in words, as their owners would.
 
@@ -63,6 +65,8 @@ def queries(
         features=_names(features),
         rankers=_names(rankers),
     )
+    if sizes is not None:
+        plan = replace(plan, sizes=_numbers(sizes))
     names = listed(named, tuple(titles), "collections")
     target = options.target(folder)
     datasets = {titles[name]: _load(folder, name) for name in names}
@@ -74,6 +78,13 @@ def queries(
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    names = _names(text)
+    if not all(name.isdecimal() and int(name) > 1 for name in names):
+        raise UsageError(f"Sizes are whole numbers above 1, such as 30,100. Got {text!r}.")
+    return tuple(map(int, names))
 
 
 def _load(folder: Path, name: str) -> Data | None:

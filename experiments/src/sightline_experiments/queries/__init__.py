@@ -24,7 +24,7 @@ from sightline_experiments.datasets.corel5k import Corel5K
 from sightline_experiments.queries.baseline import fit_baseline
 from sightline_experiments.queries.calibration import ShownHits, nothing_learned, shown_hits
 from sightline_experiments.queries.collection import ids_of, index_untagged, tagged_copy
-from sightline_experiments.queries.evaluation import QuestionTestSet, asked_of
+from sightline_experiments.queries.evaluation import QuestionTestSet, answers_of
 from sightline_experiments.queries.pictures import (
     WordedPictures,
     attributes_of,
@@ -143,7 +143,7 @@ class _Measurement:
             answered.recipe = self._train(collection)
             test_set = QuestionTestSet(pictures, ids_of(collection, pictures.files), questions)
             self._note(f"{answered.name}: ask {len(questions):,} questions")
-            asked = asked_of(collection, test_set.ids)
+            asked = answers_of(collection, test_set.ids)
             answered.measures[SIGHTLINE] = test_set.measure(SIGHTLINE, asked)
             try:
                 baseline = fit_baseline(collection, test_set.ids)

@@ -45,8 +45,8 @@ class Measures:
     hits: Doubles
     shown: Doubles
     signed: Doubles
-    places: Doubles
-    signed_places: Doubles
+    ranked: Doubles
+    signed_ranked: Doubles
 
     def only(self, keep: Bools) -> Measures:
         """Return the measures of some of the questions."""
@@ -56,9 +56,9 @@ class Measures:
         """Return the share of shown pictures that have the word with the sign; NaN of none."""
         return _ratio(self.signed, self.shown)
 
-    def share_of_places(self) -> float:
+    def share_uncut(self) -> float:
         """Return the same of the first places of the whole ranking, without the cut-off."""
-        return _ratio(self.signed_places, self.places)
+        return _ratio(self.signed_ranked, self.ranked)
 
 
 def _ratio(some: Doubles, all_of_them: Doubles) -> float:
@@ -125,7 +125,7 @@ def _table(rows: Sequence[tuple[float, ...]]) -> Measures:
     return Measures(*np.array(rows, np.float64).reshape(len(rows), len(fields(Measures))).T)
 
 
-def asked_of(collection: Collection, ids: Ints) -> Ask:
+def answers_of(collection: Collection, ids: Ints) -> Ask:
     """Return what asks a collection, as its owner does, for some of its pictures."""
     among = ids.tolist()
 

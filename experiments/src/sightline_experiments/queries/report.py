@@ -57,8 +57,8 @@ def _signs(a: AnsweredQuestions) -> Iterator[str]:
                 f"{kind}, {method}: the word with the sign is on {own.share():.3f} of the first "
                 f"{own.shown.mean():.1f} hits, on {plain.share():.3f} of {plain.shown.mean():.1f} "
                 f"by the {PLAIN}: {own.share() / plain.share():.2f} times; without the cut-off "
-                f"{own.share_of_places():.3f} and {plain.share_of_places():.3f}: "
-                f"{own.share_of_places() / plain.share_of_places():.2f} times"
+                f"{own.share_uncut():.3f} and {plain.share_uncut():.3f}: "
+                f"{own.share_uncut() / plain.share_uncut():.2f} times"
             )
 
 

@@ -124,7 +124,7 @@ def means(m: Measures, kind: str) -> list[tuple[str, float]]:
     named = [(name, float(values.mean())) for name, values in rows]
     if kind not in (MINUS, PLUS):
         return named
-    return [*named, (SIGNED, m.share()), (SIGNED_UNCUT, m.share_of_places())]
+    return [*named, (SIGNED, m.share()), (SIGNED_UNCUT, m.share_uncut())]
 
 
 def _tests(answered: AnsweredQuestions) -> Iterator[Compared]:
