@@ -1,4 +1,4 @@
-"""The page of results: tables and statements of `queries-*.json`."""
+"""The page of questions to real collections: tables and statements of `queries-*.json`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sightline.measures.figures import Figure, Figures
-from sightline_experiments.pages import MISSING, Values, table
-from sightline_experiments.queries.questions import KINDS, MINUS, PLUS
-from sightline_experiments.queries.results import (
-    AVGP,
-    BRIER_SKILL,
-    CALIBRATION_ERROR,
-    HITS,
-    P10,
-    PLAIN,
-    RIDGE,
-    SHOWN,
-    SIGHTLINE,
-    SIGNED,
-    SIGNED_UNCUT,
-)
+from sightline_experiments.markdown import MISSING, Values, table
 from sightline_experiments.statements import (
     Comparison,
     columns_with,
@@ -29,6 +15,13 @@ from sightline_experiments.statements import (
     uniform,
     verdicts_by_place,
 )
+
+# Names of figures, as `queries.results` writes them.
+AVGP, P10, HITS, SHOWN = "AvgP", "P10", "hits", "shown"
+SIGNED, SIGNED_UNCUT = "share with the signed word", "share with the signed word, uncut"
+CALIBRATION_ERROR, BRIER_SKILL = "calibration error", "Brier skill"
+SIGHTLINE, RIDGE, PLAIN = "sightline", "ridge", "plain question"
+MINUS, PLUS, CALIBRATION = "minus", "plus", "calibration"
 
 # What is aimed at: the share of the excluded word, and the calibration error by tagged pictures.
 LARGEST_SHARE = 0.25
@@ -42,15 +35,16 @@ def values_of(folder: Path) -> Values:
     runs = [Figures.read(file) for file in sorted(folder.glob("queries-*.json"))]
     rows = [r for run in runs for r in run.rows]
     tests = {(t.a, t.b): t.p for run in runs for t in run.tests}
-    asked = [r for r in rows if r.subset != "calibration"]
+    asked = [r for r in rows if r.subset != CALIBRATION]
     columns = list(dict.fromkeys((r.protocol, r.features) for r in asked))
+    kinds = list(dict.fromkeys(r.subset for r in asked))
     versus = {
         kind: [
             _compared(asked, column, kind, (SIGHTLINE, None), (RIDGE, None), tests)
             for column in columns
             if _row(asked, column, kind, AVGP, RIDGE) is not None
         ]
-        for kind in KINDS
+        for kind in kinds
     }
     gains = [
         _compared(asked, c, MINUS, (SIGHTLINE, None), (SIGHTLINE, PLAIN), tests)
@@ -60,14 +54,14 @@ def values_of(folder: Path) -> Values:
     return {
         "collections": _collections(runs),
         "features": uniform((_features(run) for run in runs), "set of features"),
-        "questions": _questions_table(asked, columns),
+        "questions": _questions_table(asked, columns, kinds),
         "above_ridge": columns_with("significantly above", versus, "every column"),
         "below_ridge": columns_with("significantly below", versus, "every column"),
         "signs": _signs_table(asked, columns),
         "minus": verdicts_by_place("that of the word alone", gains),
         "minus_shown": _goal(asked, columns, SIGNED),
         "minus_uncut": _goal(asked, columns, SIGNED_UNCUT),
-        "calibration": _calibration_table([r for r in rows if r.subset == "calibration"]),
+        "calibration": _calibration_table([r for r in rows if r.subset == CALIBRATION]),
         "errors": _error_goals([r for r in rows if r.measure == CALIBRATION_ERROR]),
         "skill": _skill([r for r in rows if r.measure == BRIER_SKILL]),
     }
@@ -145,9 +139,11 @@ def _features(run: Figures) -> str:
     return "those that `train` computes by default"
 
 
-def _questions_table(rows: Sequence[Figure], columns: Sequence[Column]) -> str:
+def _questions_table(
+    rows: Sequence[Figure], columns: Sequence[Column], kinds: Sequence[str]
+) -> str:
     lines = []
-    for kind in KINDS:
+    for kind in kinds:
         for method in (SIGHTLINE, RIDGE):
             cells = [_cell(rows, column, kind, method) for column in columns]
             if any(cell != MISSING for cell in cells):
