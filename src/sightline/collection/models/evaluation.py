@@ -236,7 +236,7 @@ def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, st
             f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
             "Run: sightline train"
         )
-    return model, aligned(dataset, model.terms), spelled
+    return model, aligned(dataset, model.terms, model.aliases), spelled
 
 
 def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:

@@ -14,7 +14,7 @@ does where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline._typing import Arrays, Doubles, Floats, Ints
+from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import Dataset, View, segment_views
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
 from sightline.collection.models.versions import TEXT, measured_text
@@ -60,6 +61,8 @@ class TextModel:
     curve : ndarray of float64 or None
         Slope and offset of the curve from a score to a probability; None for models of early
         releases.
+    aliases : Aliases
+        Terms that were learned as others, as of a word model.
     """
 
     name: str
@@ -68,6 +71,7 @@ class TextModel:
     served: Fitted
     proof: Fitted
     curve: Doubles | None
+    aliases: Aliases = NO_ALIASES
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -79,6 +83,12 @@ class TextModel:
         columns = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
         out: NDArray[np.bool_] = self.terms[columns] == terms
         return out
+
+    def learned_term(self, terms: Sequence[int]) -> int | None:
+        """Return the term that it knows the first of some terms by; None if it knows none."""
+        named = self.aliases.names_of(np.array(terms, np.int64))
+        known = named[self.knows(named)]
+        return int(known[0]) if len(known) else None
 
     def points_of(self, what: str) -> str:
         """Return by which name the store ranks points of pictures, or of their texts."""
@@ -94,12 +104,14 @@ class TextModel:
         """Return the texts of a segment's pictures, all words that each has, as points."""
         from scipy.sparse import csr_matrix
 
-        start, terms = base["word_start"], base["terms"]
+        start, terms = base["word_start"], self.aliases.names_of(base["terms"])
         at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
         known = (self.terms[at] == terms)[base["word"]]
         row = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
         cells = (np.ones(len(row)), (row, at[base["word"][known]]))
         labels = csr_matrix(cells, shape=(len(start) - 1, len(self.terms)))
+        # Two forms of a word are the word once.
+        labels.data[:] = 1
         return self.served.text_points(labels)
 
     def to_saved(self) -> tuple[dict[str, Json], Arrays]:
@@ -111,6 +123,8 @@ class TextModel:
         arrays: Arrays = {"terms": self.terms}
         if self.curve is not None:
             arrays["curve"] = self.curve
+        if len(self.aliases):
+            arrays |= {"aliases": self.aliases.terms, "alias_names": self.aliases.names}
         return about, arrays | self.served.to_arrays("served.") | self.proof.to_arrays("proof.")
 
     @classmethod
@@ -126,6 +140,9 @@ class TextModel:
                 Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
                 Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
                 np.asarray(arrays["curve"]),
+                Aliases(np.asarray(arrays["aliases"]), np.asarray(arrays["alias_names"]))
+                if "aliases" in arrays
+                else NO_ALIASES,
             )  # fmt: skip
         except (KeyError, ValueError, TypeError, DataError) as e:
             raise StoreDamaged(
@@ -172,7 +189,8 @@ def describe_text_model(store_folder: StoreFolder, name: str) -> str:
     if not name:
         return ""
     model = TextModel.from_saved(load_model(store_folder.models, name))
-    summary = f"{len(model.terms)} words by {model.served.recipe}"
+    n_words = model.about.get("words", len(model.terms))
+    summary = f"{n_words} words by {model.served.recipe}"
     return summary + measured_text(TEXT, model.about, "pictures", "untrained")
 
 

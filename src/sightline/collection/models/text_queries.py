@@ -164,7 +164,9 @@ def measure_candidate(
     common = _known_texts(held, current)
     if not common.any():
         return report
-    of_current = held.measure(current.proof, aligned(held.dataset, current.terms).labels).mean()
+    of_current = held.measure(
+        current.proof, aligned(held.dataset, current.terms, current.aliases).labels
+    ).mean()
     return replace(
         report,
         current=float(of_current.avgp[common].mean()),
@@ -175,7 +177,7 @@ def measure_candidate(
 
 def _known_texts(held: TextQueries, current: TextModel) -> Bools:
     """Return for each text whether the model in use knows all of its words."""
-    known = current.knows(held.dataset.terms)[held.queries.term]
+    known = current.knows(current.aliases.names_of(held.dataset.terms))[held.queries.term]
     return np.asarray(np.logical_and.reduceat(known, held.queries.start[:-1]), np.bool_)
 
 
@@ -200,7 +202,7 @@ def evaluate_texts(
     """
     if model.about.get("proof_seen") or not set(model.features) <= set(dataset.views):
         return None
-    held = TextQueries.held_out(aligned(dataset, model.terms))
+    held = TextQueries.held_out(aligned(dataset, model.terms, model.aliases))
     if not len(held):
         return None
     return TextEvaluation(

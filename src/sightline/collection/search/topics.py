@@ -12,12 +12,14 @@ points of pictures and texts are published with the model, so a query is one sca
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Floats, Ints
+from sightline.collection.lexicon import word_forms
 from sightline.collection.models.text_model import (
     PICTURES,
     TEXTS,
@@ -25,7 +27,7 @@ from sightline.collection.models.text_model import (
     likely,
     load_text_model,
 )
-from sightline.collection.models.word_model import load_word_model
+from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
@@ -88,11 +90,13 @@ class SharedSpace:
 
     def near(self, word: str, n: int) -> list[tuple[str, float]]:
         """Return the words closest to one, with their cosines."""
-        at = int(np.searchsorted(self.model.terms, term_id(word)))
-        if at >= len(self.model.terms) or self.model.terms[at] != term_id(word):
+        forms = word_forms(self.reader).terms_of(word).tolist()
+        term = self.model.learned_term([term_id(word), *forms])
+        if term is None:
             near_words = near(word, self.spelled)
             hint = f" Near it in spelling: {', '.join(near_words)}." if near_words else ""
             raise UsageError(f"The text model has not learned {word!r}.{hint}")
+        at = int(np.searchsorted(self.model.terms, term))
         unit_vectors = l2_normalize(self.words)
         cosines = unit_vectors @ unit_vectors[at]
         order = np.argsort(-cosines, kind="stable")
@@ -103,21 +107,23 @@ class SharedSpace:
 
         Words are weighted by tf-idf.
         """
+        counts, missing = learned_counts(self.reader, self.model, text)
+        if not counts:
+            raise UsageError(
+                "The text model has learned none of the words of the text, so no pictures can be "
+                "ranked for it. Use other words."
+            )
+        return self.point_of(counts), missing
+
+    def point_of(self, counts: Mapping[int, int]) -> Floats:
+        """Return the point of a text by how often it has each learned term."""
         from scipy.sparse import csr_matrix
 
-        counts = Counter(tokens(text))
-        terms = np.array([term_id(word) for word in counts], np.int64)
-        is_learned = self.model.knows(terms)
-        if not is_learned.any():
-            raise UsageError(
-                f"The text model has learned none of the {len(counts)} different words of the "
-                "text, so no pictures can be ranked for it. Use other words."
-            )
-        at = np.searchsorted(self.model.terms, terms[is_learned])
-        times = np.array(list(counts.values()), np.float64)[is_learned]
+        at = np.searchsorted(self.model.terms, np.array(list(counts), np.int64))
+        times = np.array(list(counts.values()), np.float64)
         row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.model.terms)))
-        missing = tuple(word for word, k in zip(counts, is_learned, strict=True) if not k)
-        return self.model.served.text_points(row)[0], missing
+        point: Floats = self.model.served.text_points(row)[0]
+        return point
 
     def likely(self, scores: Floats) -> NDArray[np.float64]:
         """Return the probabilities that pictures and texts with these scores fit each other."""
@@ -154,6 +160,23 @@ class SharedSpace:
             f"The model in use, {self.model.name}, was trained before pictures and texts had "
             "points in the store. Run: sightline train text"
         )
+
+
+def learned_counts(
+    reader: Reader, model: TextModel | WordModel, text: str
+) -> tuple[dict[int, int], tuple[str, ...]]:
+    """Return how often a text has each term that a model knows, in any form, and other words.
+
+    Stop words that were not learned are not among these.
+    """
+    table, learned, missing = word_forms(reader), Counter[int](), []
+    for word, n in Counter(tokens(text)).items():
+        term = model.learned_term([term_id(word), *table.terms_of(word).tolist()])
+        if term is not None:
+            learned[term] += n
+        elif not table.lexicon.is_stop_word(word):
+            missing.append(word)
+    return dict(learned), tuple(missing)
 
 
 def served_text_model(reader: Reader) -> TextModel | None:
