@@ -126,13 +126,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = ordered(items, processes)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """Let the collector of garbage leave alone what stays until the end.
 
     Each of its full rounds would look at half a million objects, and in a forked process copy them.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
