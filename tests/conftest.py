@@ -138,6 +138,8 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.collect()
         gc.freeze()
+        # What is left is little, and most of it ends with its test.
+        gc.set_threshold(5_000, 10, 10)
         gc.enable()
 
 
