@@ -105,11 +105,12 @@ def search(
 ) -> int:
     """Find pictures for the words of QUERY.
 
-    Pictures that have every word come first. If a model is trained, predicted pictures follow, with
-    their probability; otherwise, pictures that have some of the words.
+    Pictures that have every word come first, marked "exact". If a model is trained, predicted
+    pictures follow, with the probability that they fit; then pictures that have some of the words,
+    marked "partial". Scores, by which they are ordered, are in --json and --csv.
 
     \b
-    tree snow            pictures with both words first (score above 1), then predicted ones
+    tree snow            pictures with both words first, then predicted ones
     +barn                must have this word
     -people              must not have this word
     2:red                counts twice as much
@@ -163,10 +164,13 @@ def search(
         print_json(_as_json(text, c, results, [{"why": w.to_dict()} for w in whys]))
     elif as_csv:
         rows = [
-            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match)
+            (
+                h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match,
+                "" if h.probability is None else h.probability,
+            )
             for h in results.hits
-        ]
-        print_csv(["score", "path", "tagged", "learnt", "match"], rows)
+        ]  # fmt: skip
+        print_csv(["score", "path", "tagged", "learnt", "match", "probability"], rows)
     else:
         for i, h in enumerate(results.hits):
             print_hit(c, h, filepath_only=filepath_only, null=null)

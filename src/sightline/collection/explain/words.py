@@ -62,8 +62,8 @@ class QueryScorer:
         """Return the probabilities of the query and of each word by a picture's scores."""
         each = np.asarray(scores, np.float64)
         combination = self.word_model.combination
-        query = combination.probability(each @ self.weights, self.weights)
-        return float(query), *combination.probability(each, [1.0]).tolist()
+        query = combination.probability(each @ self.weights, self.weights, self.at)
+        return float(query), *combination.word_probabilities(each, self.at).tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,6 +29,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
+from sightline.collection.models.probabilities import calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.remote import fit_remote, is_sharded
@@ -60,6 +61,7 @@ from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.folder import StoreFolder
 from sightline.vectors import Fingerprint
+from sightline.words.combination import Combination
 
 # The built-in rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
@@ -84,7 +86,8 @@ class TrainOptions:
 # Figures of the held-out pictures, with the fields of `GateReport`.
 _HELD_OUT = {
     "queries": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
-    "harmed": "harmed", "harmed_rate": "harmed_rate", "p10": "p10", "bep": "bep",
+    "harmed": "harmed", "harmed_rate": "harmed_rate",
+    "significantly_harmed": "significantly_harmed", "p10": "p10", "bep": "bep",
     "current": "current", "against_current": "candidate_on_common", "common_queries": "n_common",
     "not_compared": "not_compared",
 }  # fmt: skip
@@ -186,16 +189,21 @@ def train(
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = _fits(dataset, recipes, progress, compute)
-    candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
+    candidate, to_learn = next(fits), _provable(dataset)[0]
+    of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
+    proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
+    saved, extra = saved_report(dataset, candidate, of_proof, spelled), None
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
     name, version = before, 0
     if not options.dry_run:
-        about, arrays = make_model(dataset, served, candidate, next(fits), extra)
+        to_serve = next(fits)
+        of_served = calibrated(served.combination.how, to_serve, dataset, served.combination)
+        served = replace(served, combination=of_served)
+        about, arrays = make_model(dataset, served, to_serve, candidate, of_proof, extra)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
@@ -283,20 +291,19 @@ def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
 
 def _proven(
     dataset: Dataset,
-    selected: Selection,
+    combination: Combination,
     held: HeldOutQueries,
     current: WordModel | None,
     candidate: Fitted,
     compute: Mapper | None,
-) -> tuple[Fitted, GateReport, bool]:
+) -> tuple[GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
     Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
     if not _provable(dataset)[1]:
-        return candidate, GateReport.unmeasured(WORDS), True
-    report = measure_candidate(held, candidate, selected.combination, current, compute)
-    return candidate, report, False
+        return GateReport.unmeasured(WORDS), True
+    return measure_candidate(held, candidate, combination, current, compute), False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -343,8 +350,9 @@ def _figures(report: GateReport, table: Sequence[TrialResult], forced: bool) -> 
 def make_model(
     dataset: Dataset,
     selected: Selection,
-    proof_fit: Fitted,
     served: Fitted,
+    proof_fit: Fitted,
+    proof_combination: Combination,
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
@@ -356,14 +364,17 @@ def make_model(
         curve = text_curve(proof_fit, held if len(held) > 1 else dataset)
     if saved is not None:
         joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels
-        terms, selected = joined.terms, joined.selection(selected)
+        terms, ordinary = joined.terms, selected
+        selected = joined.selection(ordinary)
+        of_proof = joined.selection(replace(ordinary, combination=proof_combination))
+        proof_combination = of_proof.combination
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
     return to_saved(
-        terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
-        served, proof_fit, curve,
+        terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
+        selected.cutoff, served, proof_fit, curve,
     )  # fmt: skip
 
 

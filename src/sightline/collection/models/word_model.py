@@ -68,6 +68,8 @@ class WordModel:
         Where lists of hits end.
     served, proof : Fitted
         Fitted to everything, and without the held-out pictures.
+    combination, proof_combination : Combination
+        How scores of words are combined and calibrated, of each of the two.
     text_curve : ndarray of float64 or None
         From the score of a text for a picture to how likely it fits (see `texts`); None where they
         share no space.
@@ -80,6 +82,7 @@ class WordModel:
     idf: NDArray[np.float64]
     published: Ints
     combination: Combination
+    proof_combination: Combination
     cutoff: CutOff
     served: Fitted
     proof: Fitted
@@ -106,6 +109,11 @@ class WordModel:
             np.asarray(self.combination.weights(self.idf[columns], of_user), np.float32),
             np.asarray(self.combination.known_[columns], np.float32),
         )
+
+    def probability(self, query: WordQuery, scores: ArrayLike) -> Doubles:
+        """Return the probability that pictures with these scores fit a query."""
+        columns = np.searchsorted(self.terms, query.terms)
+        return self.combination.probability(scores, query.weights, columns)
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""
@@ -164,6 +172,7 @@ def to_saved(
     idf: NDArray[np.float64],
     published: Ints,
     combination: Combination,
+    proof_combination: Combination,
     cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
@@ -178,6 +187,7 @@ def to_saved(
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
+    arrays |= {f"proof_combination.{n}": a for n, a in proof_combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
@@ -191,7 +201,10 @@ def from_saved(saved: SavedModel) -> WordModel:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
         _check_ranker(saved.name, about["served"])
-        combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
+        how = _how(about["how"])
+        combination = Combination.from_arrays(how, _under("combination.", arrays))
+        # In models of earlier releases it is the same.
+        of_proof = _under("proof_combination.", arrays)
         return WordModel(
             saved.name,
             about,
@@ -200,6 +213,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             np.asarray(arrays["idf"]),
             np.asarray(arrays["published"]),
             combination,
+            Combination.from_arrays(how, of_proof) if of_proof else combination,
             CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),

@@ -72,8 +72,7 @@ def describe(
     query_picture = find(reader, root, picture)
     views = views_of(reader, model, query_picture, settings, compute)
     rows = model.combination.rows(model.served.scores(views))[0]
-    # In a query of one word its weight is 1.
-    likely = model.combination.probability(rows, 1.0)
+    likely = model.combination.word_probabilities(rows, np.arange(len(rows)))
     best = np.argsort(-likely, kind="stable")[:k]
     tagged = _tags_of(reader, query_picture)
     spelled = dict(reader.catalogue.terms())

@@ -181,7 +181,7 @@ def search_text(
     point, missing_words = space.text_point(text)
     top = space.pictures(point, k, allowed_ids(reader, where, untagged))
     scores = space.likely(top.scores).tolist()
-    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", learned=True)
+    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", True, scores)
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
         not_learned=count_not_learned(reader.snapshot, missing_words),

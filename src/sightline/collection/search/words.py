@@ -284,7 +284,7 @@ class _Search:
         depth = k
         while True:
             top = self.snapshot.top(query, depth, allowed, model.more, without)
-            before = model.combination.probability(top.scores, query.weights).astype(np.float32)
+            before = model.probability(query, top.scores).astype(np.float32)
             if not signed:
                 return Top(top.ids, before)
             scores = self._after_signs(model, signed, top.ids, before, least)
@@ -328,12 +328,12 @@ class _Search:
         candidates = np.sort(ids)
         top = self.snapshot.top(query, len(candidates), candidates, model.more)
         order = np.argsort(top.ids)[np.searchsorted(candidates, ids)]
-        likely = model.combination.probability(top.scores, query.weights)[order]
+        likely = model.probability(query, top.scores)[order]
         return likely, (top.scores >= self._least(model, query))[order]
 
     def _least_probability(self, model: WordModel, query: WordQuery) -> float:
         """Return the cut-off as a probability."""
-        return float(model.combination.probability(self._least(model, query), query.weights))
+        return float(model.probability(query, self._least(model, query)))
 
     def _least(self, model: WordModel, query: WordQuery) -> float:
         """Return the lowest score to show.
