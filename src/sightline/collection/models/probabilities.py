@@ -70,19 +70,33 @@ def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
     return combination
 
 
-def as_if_new(unseen: Floats, labels: Any) -> Floats:
+def as_if_new(unseen: Floats, labels: Any, learned_from: NDArray[np.int64] | None = None) -> Floats:
     """Return left-out scores with those of positives as all n pictures of a word would give them.
 
+    Parameters
+    ----------
+    unseen : ndarray of float32
+        Scores of pictures that the model was not fitted to.
+    labels : array-like
+        Scipy sparse table, 1 where a picture has a word.
+    learned_from : ndarray of int64, optional
+        How many pictures of each word a picture was scored by, in the order of the cells of
+        `labels`; all of them but itself by default.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
-    >>> as_if_new(np.array([[0.2], [0.2], [0.1]], np.float32), csr_matrix([[1], [1], [0]])).tolist()
-    [[0.4000000059604645], [0.4000000059604645], [0.10000000149011612]]
+    >>> as_if_new(np.array([[0.3], [0.3], [0.0]], np.float32), csr_matrix([[1], [1], [0]])).tolist()
+    [[0.4000000059604645], [0.4000000059604645], [0.0]]
     """
-    counts = picture_counts(labels)
-    cells = labels.tocoo()
-    row, column = cells.row[cells.data != 0], cells.col[cells.data != 0]
+    counts, cells = picture_counts(labels), labels.tocoo()
+    others = counts[cells.col] - 1 if learned_from is None else learned_from
     out = np.array(unseen, dtype=np.float32)
-    others = np.maximum(counts[column] - 1, 1)
-    out[row, column] += np.maximum(out[row, column], 0.0) / others.astype(np.float32)
+    # What a score owes to a word's pictures is how far it is above those of all pictures.
+    usual = out.mean(axis=0, dtype=np.float64)[cells.col]
+    above = np.maximum(out[cells.row, cells.col] - usual, 0.0)
+    missing = (counts[cells.col] - others) / np.maximum(others, 1)
+    out[cells.row, cells.col] += (above * missing).astype(np.float32)
     return out
 
 
@@ -93,20 +107,24 @@ def calibrated(how: How, fitted: Fitted, dataset: Dataset, otherwise: Combinatio
     """
     stacked = bool(ranker_spec(fitted.recipe.ranker).stacked_class)
     # A stacked ranker was fitted to the left-out scores of its base.
-    unseen, again = None if stacked else fitted.unseen, False
-    if unseen is None and len(dataset) <= CROSS_FITTED and dataset.unlabelled is None:
-        unseen, again = _cross_fitted(fitted, dataset), True
-    if unseen is None or how != otherwise.how:
+    unseen = None if stacked else fitted.unseen
+    if how != otherwise.how:
         return otherwise
-    rows = _sampled(len(dataset), unseen.shape[1])
-    some, scores = (dataset, unseen) if rows is None else (dataset.only(rows), unseen[rows])
+    if unseen is not None:
+        rows = _sampled(len(dataset), unseen.shape[1])
+        some, scores = (dataset, unseen) if rows is None else (dataset.only(rows), unseen[rows])
+        combination = fit_combination(how, scores, some).fill_flat()
+        return with_curves(combination, scores, some, left_out=True)
+    if len(dataset) > CROSS_FITTED or dataset.unlabelled is not None:
+        return otherwise
+    crossed = _cross_fitted(fitted, dataset)
+    if crossed is None:
+        return otherwise
     if stacked:
-        combination = Combination.of_logits(scores.shape[1])
-    elif again:
-        combination = Combination(how).fit(scores, some.labels)
+        combination = Combination.of_logits(crossed.shape[1])
     else:
-        combination = fit_combination(how, scores, some)
-    return with_curves(combination.fill_flat(), scores, some, left_out=not again)
+        combination = Combination(how).fit(crossed, dataset.labels).fill_flat()
+    return with_curves(combination, crossed, dataset, left_out=False)
 
 
 def _sampled(n_pictures: int, n_words: int) -> NDArray[np.int64] | None:
@@ -117,19 +135,38 @@ def _sampled(n_pictures: int, n_words: int) -> NDArray[np.int64] | None:
 
 
 def _cross_fitted(fitted: Fitted, dataset: Dataset) -> Floats | None:
-    """Return scores of each picture by a model fitted without it; None if some part is too small.
+    """Return scores of each picture as if new, by models fitted without a fifth of the pictures.
 
-    A fifth is left out at a time, so scores of positives are low by a fifth, not by a half.
+    None if some fifth is too small to fit the rest.
     """
-    fold = np.random.default_rng(0).permutation(len(dataset)) % FOLDS
+    fold = _folds(dataset)
     scores = np.empty((len(dataset), len(dataset.terms)), np.float32)
+    learned_from = np.zeros((FOLDS, len(dataset.terms)), np.int64)
     try:
         for left_out in range(FOLDS):
-            part = fit(fitted.recipe, dataset.only(fold != left_out))
-            scores[fold == left_out] = part.scores(dataset.only(fold == left_out).views)
+            rest, part = dataset.only(fold != left_out), dataset.only(fold == left_out)
+            scores[fold == left_out] = fit(fitted.recipe, rest).scores(part.views)
+            learned_from[left_out] = picture_counts(rest.labels)
     except (DataError, UsageError):
         return None
-    return scores
+    cells = dataset.labels.tocoo()
+    return as_if_new(scores, dataset.labels, learned_from[fold[cells.row], cells.col])
+
+
+def _folds(dataset: Dataset) -> NDArray[np.int64]:
+    """Return a fold for each picture: those that share a rare word are in different ones."""
+    counts = picture_counts(dataset.labels)
+    labels = dataset.labels
+    rarest = np.array(
+        [
+            min(labels.indices[a:b], key=lambda w: (counts[w], w), default=-1)
+            for a, b in zip(labels.indptr[:-1], labels.indptr[1:], strict=True)
+        ]
+    )
+    order = np.lexsort((np.random.default_rng(0).permutation(len(dataset)), rarest))
+    fold = np.empty(len(dataset), np.int64)
+    fold[order] = np.arange(len(dataset)) % FOLDS
+    return fold
 
 
 def with_curves(
@@ -158,7 +195,7 @@ def with_curves(
     if combination.is_calibrated:
         curves = ProbabilityCurves.of(np.ones(n_words), np.zeros(n_words))
     else:
-        curves = ProbabilityCurves.of(*calibrate(logits.astype(np.float32), tagged))
+        curves = _of_published(combination, *calibrate(new, tagged))
     curves = curves.with_first_hits(logits, tagged)
     rows = combination.rows(new)
     for length, lists in _lists_of_sets(combination.with_curves(curves), rows, dataset):
@@ -173,11 +210,24 @@ def _of_saved(
     n_words = scores.shape[1]
     if combination.is_calibrated:
         return ProbabilityCurves.of(np.ones(n_words), np.zeros(n_words))
-    logits = combination.base_logits(scores).astype(np.float32)
     fitted = [
-        calibrate(logits[rows][:, [w]], tagged[rows][:, [w]]) for w, rows in enumerate(counted.T)
+        calibrate(scores[rows][:, [w]], tagged[rows][:, [w]]) for w, rows in enumerate(counted.T)
     ]
-    return ProbabilityCurves.of(*(np.concatenate(part) for part in zip(*fitted, strict=True)))
+    slope, offset = (np.concatenate(part) for part in zip(*fitted, strict=True))
+    return _of_published(combination, slope, offset)
+
+
+def _of_published(
+    combination: Combination, slope: NDArray[np.float64], offset: NDArray[np.float64]
+) -> ProbabilityCurves:
+    """Return the curves of published numbers, from slopes and offsets of raw scores.
+
+    Words are calibrated by raw scores, since published ones may have lost how rare a word is: in an
+    average, all words have the same spread.
+    """
+    published = np.where(combination.slope_ > 0, combination.slope_, 1.0)
+    of_published = slope / published
+    return ProbabilityCurves.of(of_published, offset - of_published * combination.offset_)
 
 
 def _lists_of_sets(

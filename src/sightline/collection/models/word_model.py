@@ -41,6 +41,8 @@ from sightline.words.combination import WAYS, Combination, How
 FORMAT, FORMAT_SAVED = 2, 3
 # Maximum size of published scores, in multiples of the features they come from.
 BUDGET = 2.0
+# Training pictures that a word must have for a cut-off.
+FEWEST_TO_CUT = 10
 # Names of the points that rankers with a shared space publish.
 PICTURES, TEXTS = "pictures", "texts"
 # However short the features are: queries for words without a published row are slow.
@@ -114,6 +116,14 @@ class WordModel:
         """Return the probability that pictures with these scores fit a query."""
         columns = np.searchsorted(self.terms, query.terms)
         return self.combination.probability(scores, query.weights, columns)
+
+    def supports_cutoff(self, query: WordQuery) -> bool:
+        """Return whether each word has enough training pictures for a cut-off.
+
+        Of fewer, a cut-off that other words taught would leave out most that fit.
+        """
+        columns = np.searchsorted(self.terms, query.terms)
+        return bool((self.counts[columns] >= FEWEST_TO_CUT).all())
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""

@@ -116,6 +116,7 @@ export interface Group {
   p: number | null;
   helped: number;
   harmed: number;
+  significantly_harmed: number;
   harmed_rate: number;
 }
 
@@ -146,6 +147,16 @@ export interface Evaluation {
   best: WordFigure[];
   worst: WordFigure[];
   harmed: HarmedQuery[];
+  reliability: Reliability;
+  several_reliability: Reliability;
+}
+
+export interface Reliability {
+  first_hits: number;
+  n: number;
+  ece: number | null;
+  brier_skill: number | null;
+  bins: { low: number; high: number; n: number; mean: number; right: number }[];
 }
 
 export interface SkipGroup {
