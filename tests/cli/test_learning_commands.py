@@ -149,9 +149,11 @@ def test_evaluate_reports_draws_and_writes(trained: Shell, tmp_path: Path) -> No
     assert np.asarray(Image.open(plot).convert("L")).std() > 5
     judged, ranked = read_qrels(qrels), read_run(run)
     assert {j.query for j in judged} == {r.query for r in ranked} and len(judged) >= 8
-    both = Image.open(plot).width
+    with Image.open(plot) as drawn:
+        both = drawn.width
     ran = trained("evaluate", "--plot", str(plot), "--json", "--no-curve")
-    assert Image.open(plot).width == both // 2, "without a curve the reliability is alone"
+    with Image.open(plot) as drawn:
+        assert drawn.width == both // 2, "without a curve the reliability is alone"
     said = json.loads(ran.out)
     assert said["reliability"]["n"] == sum(b["n"] for b in said["reliability"]["bins"])
     assert said["groups"][0]["gain"] > 0.2 and said["curve"] == []

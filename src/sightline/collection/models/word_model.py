@@ -72,6 +72,8 @@ class WordModel:
         Fitted to everything, and without the held-out pictures.
     combination, proof_combination : Combination
         How scores of words are combined and calibrated, of each of the two.
+    base_rates : ndarray of float64
+        The share of training pictures that have each word; 0 in models of earlier releases.
     text_curve : ndarray of float64 or None
         From the score of a text for a picture to how likely it fits (see `texts`); None where they
         share no space.
@@ -88,6 +90,7 @@ class WordModel:
     cutoff: CutOff
     served: Fitted
     proof: Fitted
+    base_rates: Doubles
     text_curve: NDArray[np.float64] | None = None
 
     @property
@@ -124,6 +127,11 @@ class WordModel:
         """
         columns = np.searchsorted(self.terms, query.terms)
         return bool((self.counts[columns] >= FEWEST_TO_CUT).all())
+
+    def base_rate(self, query: WordQuery) -> float:
+        """Return how likely any picture has all words of a query, if these are independent."""
+        columns = np.searchsorted(self.terms, query.terms)
+        return float(self.base_rates[columns].prod())
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""
@@ -186,6 +194,7 @@ def to_saved(
     cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
+    base_rates: Doubles,
     text_curve: NDArray[np.float64] | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
@@ -196,6 +205,7 @@ def to_saved(
         "proof": proof.recipe.to_json(),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
+    arrays["base_rates"] = base_rates
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
     arrays |= {f"proof_combination.{n}": a for n, a in proof_combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
@@ -227,6 +237,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
+            np.asarray(arrays.get("base_rates", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
         )
     except (KeyError, ValueError, TypeError, DataError) as e:

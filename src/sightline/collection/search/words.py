@@ -2,11 +2,11 @@
 
 Exact matches, pictures that have every word of the query, come first. Predicted ones follow: the
 model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and those
-below the cut-off, chosen on validation pictures, are left out; words that few pictures have are not
-cut off. Partial matches, pictures that have
-some of the words, come last; without a model, or if it has learned none of the words, they are all
-that follows. Without the cut-off, predictions below it follow those above in one order, whatever
-words they have; the first `within` pictures are those above it.
+below the cut-off, chosen on validation pictures, are left out; of words that few pictures have,
+those that are no more likely than any picture. Partial matches, pictures that have some of the
+words, come last; without a model, or if it has learned none of the words, they are all that
+follows. Without the cut-off, predictions below it follow those above in one order, whatever words
+they have; the first `within` pictures are those above it.
 
 Pictures that have words are ordered by the cosine of query and words, weighted by idf. Exact
 matches get 1 added to it, so that scores decrease from the first hit to the last.
@@ -143,8 +143,8 @@ class _Search:
         self.terms, self.model = self.asked.terms, self.asked.model
         # Probability of the last predicted hit: partial matches come after it.
         self.least = 1.0
-        # Number of predicted pictures above the cut-off, and whether the words support one.
-        self.above, self.cuts = 0, True
+        # Number of predicted pictures above the cut-off.
+        self.above = 0
 
     def results(self) -> Results:
         hits: list[Hit] = []
@@ -184,7 +184,7 @@ class _Search:
         ranked = sum(len(top.ids) for top, _ in tops)
         hits, missing = self._looked_up(_between(tops, skip, end))
         within = None
-        if count and self.model is not None and self.cuts:
+        if count and self.model is not None:
             within = self.above + (len(tops[0][0].ids) if tops else 0)
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
@@ -266,10 +266,7 @@ class _Search:
         top = self._by_probability(model, query, k, allowed, without)
         if not len(top.ids):
             return _NOTHING
-        fits = np.ones(len(top.ids), np.bool_)
-        self.cuts = model.supports_cutoff(query)
-        if self.cuts:
-            fits = top.scores >= np.float32(self._least_probability(model, query))
+        fits = top.scores >= np.float32(self._end(model, query))
         self.above = int(fits.sum())
         likely = top.scores[fits] if self.options.cut else top.scores
         self.least = float(likely[-1]) if len(likely) else 1.0
@@ -294,8 +291,8 @@ class _Search:
             scores = self._after_signs(model, signed, top.ids, before, least)
             order = np.lexsort((top.ids, -scores))
             order = order[scores[order] > 0][:k]
-            cuts = self.options.cut and model.supports_cutoff(query)
-            complete = len(top.ids) < depth or (cuts and before[-1] < least)
+            ends = self.options.cut and before[-1] < self._end(model, query)
+            complete = len(top.ids) < depth or ends
             if complete or (len(order) == k and scores[order[-1]] > before[-1]):
                 return Top(top.ids[order], scores[order])
             depth *= _DEEPER
@@ -335,6 +332,15 @@ class _Search:
         order = np.argsort(top.ids)[np.searchsorted(candidates, ids)]
         likely = model.probability(query, top.scores)[order]
         return likely, (top.scores >= self._least(model, query))[order]
+
+    def _end(self, model: WordModel, query: WordQuery) -> float:
+        """Return the lowest probability to show.
+
+        Where words have too few pictures for a cut-off, it is that of any picture.
+        """
+        if model.supports_cutoff(query):
+            return self._least_probability(model, query)
+        return model.base_rate(query)
 
     def _least_probability(self, model: WordModel, query: WordQuery) -> float:
         """Return the cut-off as a probability."""
