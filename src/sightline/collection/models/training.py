@@ -194,16 +194,17 @@ def train(
     proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    saved, extra = saved_report(dataset, candidate, of_proof, spelled), None
+    served_fit = None if options.dry_run else next(fits)
+    saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
+    extra = None
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
     name, version = before, 0
-    if not options.dry_run:
-        to_serve = next(fits)
-        of_served = calibrated(served.combination.how, to_serve, dataset, served.combination)
+    if served_fit is not None:
+        of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
         served = replace(served, combination=of_served)
-        about, arrays = make_model(dataset, served, to_serve, candidate, of_proof, extra)
+        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
