@@ -327,7 +327,7 @@ def _reliabilities(
 def _have_all(labels: Any, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which pictures have all of some words."""
     n_of_them: NDArray[np.int64] = np.asarray((labels[:, columns] != 0).sum(axis=1)).ravel()
-    return n_of_them == len(columns)
+    return np.asarray(n_of_them == len(columns), np.bool_)
 
 
 def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
