@@ -200,12 +200,14 @@ def train(
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
+    n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
     name, version = before, 0
     if served_fit is not None:
         of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
         served = replace(served, combination=of_served)
         about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra)
         about["basis"], about["most_words"] = dataset.basis(), most
+        about["words"] = n_words
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
@@ -214,7 +216,6 @@ def train(
             note=f"train: {served.recipe}", wait=wait, progress=progress,
             scorer=lambda saved: segment_scorer(saved, compute),
         )  # fmt: skip
-    n_words = len(dataset.terms) + (len(dataset.saved.terms) if dataset.saved is not None else 0)
     return TrainReport(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
@@ -358,7 +359,7 @@ def make_model(
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
-    base_rates = counts / len(dataset)
+    aliases, base_rates = dataset.aliases, counts / len(dataset)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -375,9 +376,10 @@ def make_model(
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
+        aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, base_rates, curve,
+        selected.cutoff, served, proof_fit, base_rates, curve, aliases,
     )  # fmt: skip
 
 
