@@ -200,7 +200,7 @@ def search_text(
         terms, times = np.array(list(counts), np.int64), list(counts.values())
         top = rank_by_any_word(reader.snapshot, model, terms, times, k, allowed)
         scores = top.scores.tolist()
-    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", learned=True)
+    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", True, scores)
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
         not_learned=count_not_learned(reader.snapshot, not_learned),
