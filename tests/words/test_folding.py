@@ -31,7 +31,8 @@ def forms(table: Lexicon, word: str) -> set[str]:
     [
         ("english", "dog dogs dog's"), ("english", "puppy puppies"), ("english", "leaf leaves"),
         ("english", "woman women"), ("english", "café cafe cafés"), ("english", "tshirt t_shirt"),
-        ("english", "bus buses"), ("english", "oak_tree oak_trees"), ("german", "baum bäume"),
+        ("english", "bus buses"), ("english", "oak_tree oak_trees"), ("english", "emu emus"),
+        ("german", "baum bäume"),
         ("german", "katze katzen"), ("german", "haus häuser"), ("dutch", "boom bomen"),
         ("dutch", "kat katten"), ("french", "cheval chevaux"), ("french", "arbre l'arbre arbres"),
         ("spanish", "luz luces"), ("spanish", "camión camiones"), ("italian", "gatto gatti"),

@@ -47,6 +47,11 @@ class Snapshot:
         self.regions = version.regions
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
 
+    @property
+    def contents(self) -> tuple[tuple[str, int], ...]:
+        """What the words of the pictures depend on: checksum and dead rows of each segment."""
+        return tuple((s.base.sha256, s.dead_rows) for s in self._listed)
+
     @cached_property
     def published(self) -> Published:
         """The version as engines see it."""
