@@ -18,6 +18,7 @@ from sightline.words.languages import NO_LANGUAGE, Language, stemmer
 
 _LEAST_SINGULAR = 3
 _LEAST_STEM, _MOST_REMOVED = 3, 2
+_MOST_KEPT = 10_000
 _VOWELS = frozenset("aeiou")
 
 
@@ -90,15 +91,20 @@ class Lexicon:
         self.counts, self.language = counts, language
         self.synonyms = synonyms or Synonyms()
         self._separate = frozenset(self.synonyms.separate)
+        # Words that were looked up before.
+        self._found: dict[str, Lexeme | None] = {}
         self._joined = {w: g[0] for g in self.synonyms.groups for w in g}
 
     # -- one word ------------------------------------------------------------------------------
 
     def lookup(self, word: str) -> Lexeme | None:
         """Return the word that a spelling is a form of; None if no picture has any form of it."""
-        roots = self._roots_of(word)
-        forms = {f for root in roots for f in self._by_root.get(root, ())}
-        return self._lexeme(word, forms) if forms else None
+        if word not in self._found:
+            forms = {f for root in self._roots_of(word) for f in self._by_root.get(root, ())}
+            if len(self._found) == _MOST_KEPT:
+                self._found.clear()
+            self._found[word] = self._lexeme(word, forms) if forms else None
+        return self._found[word]
 
     def is_known(self, word: str) -> bool:
         """Say whether some picture has a form of a word."""
