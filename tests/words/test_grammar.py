@@ -129,9 +129,9 @@ def test_duplicates_are_merged(text: str, query: Query) -> None:
         ("./a.jpg -./a.jpg", "'./a.jpg' stands both with a minus"),
         ("b " + "x" * 101, "column 3 has more than 100 characters"),
         ('"' + "x" * 60 + " " + "y" * 60 + '"', "column 1 has more than 100 characters"),
-        ("x " * 501, "may have 1000 characters, this one has 1002"),
+        ("x " * 501, "may have 1,000 characters, this one has 1,002"),
         (" ".join(map(str, range(65))), "may have 64 terms, this one has 65"),
-        (" ".join(f"1e15:w{i:02d}" for i in range(60)), "may have 1000 char"),
+        (" ".join(f"1e15:w{i:02d}" for i in range(60)), "may have 1,000 char"),
     ],
 )
 def test_what_cannot_be_read_is_explained(text: str, message: str) -> None:

@@ -299,6 +299,7 @@ class Collection:
         filters: Filters = NO_FILTERS,
         cut: bool = True,
         predicted: bool = True,
+        verbatim: bool = False,
         ids: Sequence[int] | None = None,
         offset: int | None = None,
         count: bool = False,
@@ -317,6 +318,9 @@ class Collection:
             Leave out predictions below the cut-off.
         predicted : bool
             False leaves out all predictions.
+        verbatim : bool
+            Search every word as it is typed, as words in quotes are. By default a word that no
+            picture has is searched as the nearest one; `Results.corrections` names both.
         ids : sequence of int, optional
             Only these pictures may appear.
         offset : int, optional
@@ -327,7 +331,9 @@ class Collection:
         """
         from sightline.collection.search import Examples, answer
         from sightline.collection.search.words import SearchOptions
+        from sightline.words.grammar import as_typed
 
+        query = as_typed(query) if verbatim else query
         n = self.k_or_default(k)
         only = None if ids is None else tuple(ids)
         options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)

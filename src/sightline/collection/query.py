@@ -3,7 +3,8 @@
 Pictures that have the words as tags are matched by every word. The predicted part is asked for the
 words the model has learned alone: a word on a single picture, beyond the vocabulary limit or never
 seen says nothing of pictures without tags, and would otherwise silence the words that do. Those
-words are named in the answer, with how many pictures have them.
+words are named in the answer, with how many pictures have them and learned words near them.
+Mistyped words are corrected before anything else (`corrections`).
 
 Each word stands for all its forms (`lexicon`): a picture that is tagged with any of them has the
 word. A word in quotes is its own form alone; what is predicted for it is predicted for the word.
@@ -13,13 +14,14 @@ Stop words are left out, unless there are no others: then they are searched as t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sightline._typing import Ints
+from sightline.collection.corrections import Correction, corrected
 from sightline.collection.lexicon import WordForms, word_forms
 from sightline.contracts import Json
 from sightline.errors import QueryError
@@ -38,10 +40,14 @@ _NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class NotLearned:
-    """A word of a query that the model has not learned, and on how many pictures it is."""
+    """A word of a query that the model has not learned, and on how many pictures it is.
+
+    `near` are words near it that the model has learned.
+    """
 
     word: str
     pictures: int
+    near: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         many = f"{self.pictures:,}" if self.pictures else "no"
@@ -49,7 +55,7 @@ class NotLearned:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the word as JSON."""
-        return {"word": self.word, "pictures": self.pictures}
+        return {"word": self.word, "pictures": self.pictures, "near": [*self.near]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +184,10 @@ class ResolvedQuery:
         was asked.
     constraints : tuple of Constraint
         Words that hits must or must not show.
+    query : Query
+        The query after corrections.
+    corrections : tuple of Correction
+        Words that were searched in place of mistyped ones.
     wording : Wording
         How the words were taken.
     """
@@ -197,11 +207,29 @@ class ResolvedQuery:
     predicted: bool | None = None
     constraints: tuple[Constraint, ...] = ()
     wording: Wording = Wording()
+    query: Query = field(default_factory=Query)
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def rare_forms(self) -> list[tuple[Ints, Ints]]:
+        """For each of `words` that was not learned its tags, and those of all other words.
+
+        Empty where no model was asked, or nothing is predicted.
+        """
+        if not self.predicted:
+            return []
+        places = range(len(self.words))
+        return [
+            (self.forms[i], np.concatenate([self.forms[j] for j in places if j != i]))
+            for i in places
+            if self.learned_at[i] < 0
+        ]
 
     @classmethod
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
         """Look the words of a query up in a version, and in its model if that is to be used."""
         table = word_forms(reader)
+        query, corrections = corrected(table, query)
         asked, wording = _asked(query, table)
         model = _model(reader) if use_model else None
         resolver = _Resolver(reader.snapshot, table, model, query)
@@ -235,6 +263,8 @@ class ResolvedQuery:
             None if model is None or only_tags else bool(learned),
             resolver.constraints(asked, in_use),
             replace(wording, verbatim=resolver.verbatim(words) if in_use is not None else ()),
+            query,
+            corrections,
         )
 
 
@@ -324,11 +354,17 @@ class _Resolver:
                 )
 
     def not_learned(self, words: Sequence[_Word]) -> tuple[NotLearned, ...]:
-        """Return words without a prediction, and how many pictures have them."""
-        return tuple(
-            NotLearned(w.text, len(self.snapshot.tagged_with(w.forms.tolist(), every=False)))
-            for w in words
-        )
+        """Return words without a prediction, how many pictures have them, and words near them."""
+        from sightline.collection.near_words import near_learned
+
+        out = []
+        for at, w in enumerate(words):
+            pictures = self.snapshot.tagged_with(w.forms.tolist(), every=False)
+            near: tuple[str, ...] = ()
+            if self.model is not None and at < _NAMED:
+                near = near_learned(self.table, self.snapshot, self.model, w.text, pictures)
+            out.append(NotLearned(w.text, len(pictures), near))
+        return tuple(out)
 
     def verbatim(self, words: Sequence[_Word]) -> tuple[tuple[str, ...], ...]:
         """Return words in quotes whose predictions stand for other forms too, with these."""
@@ -385,8 +421,12 @@ def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLear
 def not_learned_lines(words: Sequence[NotLearned], predicted: bool | None) -> list[str]:
     """Say which words of a query were not learned, and whether anything is predicted without them.
 
+    Learned words are offered for those that pictures have; for others, `UnknownWord` offers some.
+
     >>> not_learned_lines([NotLearned("bathes", 1), NotLearned("xyzzy", 0)], True)
     ['not learned: bathes (on 1 picture), xyzzy (on no picture)']
+    >>> not_learned_lines([NotLearned("bathes", 1, ("bath", "water"))], True)[1]
+    'learned words near bathes: bath, water'
     >>> not_learned_lines([NotLearned("bathes", 2)], False)[1]
     'nothing is predicted: the model has learned none of the words'
     """
@@ -394,6 +434,8 @@ def not_learned_lines(words: Sequence[NotLearned], predicted: bool | None) -> li
         return []
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     lines = [f"not learned: {', '.join(map(str, words[:_NAMED]))}{more}"]
+    offered = (w for w in words[:_NAMED] if w.near and w.pictures)
+    lines += [f"learned words near {w.word}: {', '.join(w.near)}" for w in offered]
     if predicted is False:
         lines.append("nothing is predicted: the model has learned none of the words")
     return lines

@@ -14,6 +14,7 @@ from sightline.words.completion import Completions
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.collection.corrections import Correction
     from sightline.collection.query import NotLearned
     from sightline.collection.search.topics import Topic
     from sightline.store.folder import Reader
@@ -69,6 +70,14 @@ class Words:
 
         with self._collection.store_folder.reader() as reader:
             return ResolvedQuery.of(reader, parse_words(query)).not_learned
+
+    def corrections(self, query: str) -> tuple[Correction, ...]:
+        """Return the words of a query that are searched in place of mistyped ones."""
+        from sightline.collection.corrections import corrected
+        from sightline.collection.search.words import parse_words
+
+        with self._collection.store_folder.reader() as reader:
+            return corrected(word_forms(reader), parse_words(query))[1]
 
     def vocabulary(self, prefix: str = "", k: int = 20) -> tuple[list[WordCount], int]:
         """Return words that begin with a prefix, the most frequent first, and the version.

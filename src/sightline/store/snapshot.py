@@ -196,12 +196,16 @@ class Snapshot:
 
     def in_use(self, terms: Ints) -> NDArray[np.bool_]:
         """Return for each term whether any picture has it."""
+        is_in_use: NDArray[np.bool_] = self.n_pictures(terms) > 0
+        return is_in_use
+
+    def n_pictures(self, terms: Ints) -> Ints:
+        """Return how many pictures have each term."""
         all_terms, counts, _ = self._counts
         if not len(all_terms):
-            return np.zeros(len(terms), bool)
+            return np.zeros(len(terms), np.int64)
         at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
-        is_in_use: NDArray[np.bool_] = (all_terms[at] == terms) & (counts[at] > 0)
-        return is_in_use
+        return np.where(all_terms[at] == terms, counts[at], 0)
 
     def vocabulary(self) -> tuple[Ints, Ints]:
         """Return the terms some picture has, and how many pictures have each."""

@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import NamedTuple
 
-from sightline.errors import QueryError
+from sightline.errors import QueryError, QueryTooLong
 from sightline.words.tokens import MAX_TERM, labels, tokens, visible
 
 MAX_QUERY = 1_000
 MAX_TERMS = 64
+_AS_TEXT = "Leave some out, or search by the whole text: sightline search --text-file FILE"
 
 # Minus and plus, and what input methods and text fields turn them into.
 _SIGNS = {"-": "-", "\u2212": "-", "\u2013": "-", "\uff0d": "-", "+": "+", "\uff0b": "+"}
@@ -117,7 +118,9 @@ def parse(text: str) -> Query:
     Raises
     ------
     QueryError
-        The text cannot be read, contradicts itself, or is too long.
+        The text cannot be read, or contradicts itself.
+    QueryTooLong
+        It is longer than a query may be.
 
     Examples
     --------
@@ -154,6 +157,15 @@ def parse(text: str) -> Query:
     )
     _check(query)
     return query
+
+
+def as_typed(text: str) -> str:
+    """Return a query in which every word is searched as it is typed.
+
+    >>> as_typed("dgo -sonw")
+    '"dgo" -"sonw"'
+    """
+    return str(parse(text).as_typed())
 
 
 class _Piece(NamedTuple):
@@ -243,8 +255,8 @@ def _terms(piece: _Piece) -> tuple[str, ...]:
 
 def _check_length(n_characters: int) -> None:
     if n_characters > MAX_QUERY:
-        raise QueryError(
-            f"A query may have {MAX_QUERY} characters, this one has {n_characters}. Leave some out."
+        raise QueryTooLong(
+            f"A query may have {MAX_QUERY:,} characters, this one has {n_characters:,}. {_AS_TEXT}"
         )
 
 
@@ -268,8 +280,8 @@ def _check(query: Query) -> None:
             raise QueryError(_contradiction(term.text))
     n_terms = len(query.terms) + len(query.excluded) + len(query.pictures)
     if n_terms > MAX_TERMS:
-        raise QueryError(
-            f"A query may have {MAX_TERMS} terms, this one has {n_terms}. Leave some out."
+        raise QueryTooLong(
+            f"A query may have {MAX_TERMS} terms, this one has {n_terms:,}. {_AS_TEXT}"
         )
     # Folding and weights can lengthen a query; the written-out form must be readable too.
     _check_length(len(str(query)))

@@ -40,6 +40,9 @@ MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 # A model learns at most this share of them for each picture, but always `_ALWAYS`.
 _SHARE_PER_PICTURE, _ALWAYS = 1 / 5_000, 1_000
 _MOSTLY = 0.9
+# With fewer tagged pictures than this, and as many without tags, words are learned against these;
+# so are words that at least this share of the tagged pictures has.
+FEW_TAGGED, MOSTLY_TAGGED = 20, 0.9
 # Maximum numbers of judged and of unjudged pictures that saved words are learned from.
 MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
 
@@ -135,35 +138,58 @@ def load_dataset(
     most_words: int = MOST_WORDS,
     saved: Collection[int] = (),
     evidence: Evidence = NO_EVIDENCE,
+    against_untagged: bool = True,
 ) -> Dataset:
     """Gather all pictures that have a word or were judged, and have features.
 
     `feature_names` are the features to learn from, by default all that nearly every picture has. Of
     more than `most_words` words the most frequent are learned. `saved` are terms that only sessions
     gave to pictures; where no other word can be learned, the data set is that of the saved words.
-    `evidence` says what words count as.
+    `evidence` says what words count as. With `against_untagged`, words that tagged pictures alone
+    cannot teach are learned as saved ones are: against pictures without tags.
     """
     judgements, counts_as = list(judgements), evidence.counts_as
     picture, term = tagged_and_judged(snapshot, judgements, evidence)
     is_saved = np.isin(term, np.array(sorted(saved), np.int64))
-    if not is_saved.any():
-        return _ordinary_dataset(snapshot, picture, term, feature_names, most_words, evidence)
+    tagged, apart = np.unique(picture[~is_saved]), is_saved
+    if against_untagged:
+        lone = _without_contrast(picture[~is_saved], term[~is_saved], len(snapshot.ids()))
+        apart = is_saved | np.isin(term, lone)
+    if not apart.any():
+        return _ordinary_dataset(
+            snapshot, tagged, picture, term, feature_names, most_words, evidence
+        )
     negatives = {cell for cell, fits in term_verdicts(judgements, counts_as).items() if not fits}
-    saved_options = (picture[is_saved], term[is_saved], negatives, most_words, evidence)
-    if not _learnable(picture[~is_saved], term[~is_saved]):
-        return _saved_dataset(snapshot, *saved_options, feature_names)
+    ordinary = np.unique(term[apart & ~is_saved])
+    saved_options = (picture[apart], term[apart], negatives, most_words, evidence)
+    if not _learnable(term[~apart], len(tagged)):
+        return _saved_dataset(snapshot, *saved_options, (tagged, ordinary), feature_names)
     dataset = _ordinary_dataset(
-        snapshot, picture[~is_saved], term[~is_saved], feature_names, most_words, evidence
+        snapshot, tagged, picture[~apart], term[~apart], feature_names, most_words, evidence
     )
-    if not _learnable(picture[is_saved], term[is_saved], len(snapshot.ids())):
+    if not _learnable(term[apart], len(snapshot.ids())):
         return dataset
+    views = tuple(dataset.views)
     return replace(
-        dataset, saved=_saved_dataset(snapshot, *saved_options, (), tuple(dataset.views))
+        dataset, saved=_saved_dataset(snapshot, *saved_options, (tagged, ordinary), (), views)
     )
+
+
+def _without_contrast(picture: Ints, term: Ints, n_pictures: int) -> Ints:
+    """Return terms that the tagged pictures cannot teach, where as many have no tag.
+
+    Of few tagged pictures these are all terms, of more those that nearly all of them have.
+    """
+    n_tagged = len(np.unique(picture))
+    if n_pictures < 2 * n_tagged:
+        return np.zeros(0, np.int64)
+    terms, counts = np.unique(term, return_counts=True)
+    return terms[(counts >= MOSTLY_TAGGED * n_tagged) | (n_tagged < FEW_TAGGED)]
 
 
 def _ordinary_dataset(
     snapshot: Snapshot,
+    tagged: Ints,
     picture: Ints,
     term: Ints,
     feature_names: Sequence[str],
@@ -171,11 +197,11 @@ def _ordinary_dataset(
     evidence: Evidence,
 ) -> Dataset:
     """Gather pictures that have words."""
-    features = _features(snapshot, np.unique(picture), feature_names)
-    ids, views = _rows(snapshot, features, np.unique(picture))
+    features = _features(snapshot, tagged, feature_names)
+    ids, views = _rows(snapshot, features, tagged)
     present = np.isin(picture, ids)
     terms, labels, aliases = _labels(ids, picture[present], term[present], most_words, evidence)
-    left_out = len(np.unique(picture)) - len(ids)
+    left_out = len(tagged) - len(ids)
     n_words = len(terms) + int((~np.isin(aliases.terms, list(evidence.counts_as))).sum())
     return Dataset(ids, terms, labels, views, left_out, aliases=aliases, n_words=n_words)
 
@@ -186,11 +212,10 @@ def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tu
     return tuple(named) or features
 
 
-def _learnable(picture: Ints, term: Ints, pictures: int | None = None) -> bool:
-    """Say whether some word is on several of the pictures, or of so many, and missing on others."""
+def _learnable(term: Ints, n_pictures: int) -> bool:
+    """Say whether some word is on several of the pictures, and missing on others."""
     _, counts = np.unique(term, return_counts=True)
-    n = len(np.unique(picture)) if pictures is None else pictures
-    return bool(((counts >= LEAST_PICTURES) & (counts < n)).any())
+    return bool(((counts >= LEAST_PICTURES) & (counts < n_pictures)).any())
 
 
 def _saved_dataset(
@@ -200,13 +225,19 @@ def _saved_dataset(
     negatives: set[tuple[int, int]],
     most_words: int,
     evidence: Evidence,
+    ordinary: tuple[Ints, Ints],
     feature_names: Sequence[str],
     features: tuple[str, ...] = (),
 ) -> Dataset:
-    """Gather the pictures that saved words are learned from: all judged ones, and others."""
+    """Gather the pictures that saved words are learned from: all judged ones, and others.
+
+    `ordinary` are tagged pictures, and those of the terms that they have as tags: a tagged picture
+    without such a term is no example of it.
+    """
     every = snapshot.ids()
     judged = np.array([p for p, t in negatives if t in set(term.tolist())], np.int64)
-    labelled = np.intersect1d(np.union1d(picture, judged), every)
+    tagged = ordinary[0] if len(ordinary[1]) else np.zeros(0, np.int64)
+    labelled = np.intersect1d(np.unique(np.concatenate([picture, judged, tagged])), every)
     others = _spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
     labelled = _spread(labelled)[:MOST_LABELLED]
     chosen = np.union1d(labelled, others)
@@ -216,6 +247,7 @@ def _saved_dataset(
         ids, picture[present], term[present], most_words, evidence, saved=True
     )
     unlabelled = np.asarray(labels.todense()) == 0
+    unlabelled[np.ix_(np.isin(ids, tagged), np.isin(terms, ordinary[1]))] = False
     for p, t in negatives:
         row, column = np.searchsorted(ids, p), np.searchsorted(terms, t)
         if row < len(ids) and column < len(terms) and (ids[row], terms[column]) == (p, t):

@@ -1,6 +1,8 @@
 """Words that were saved from judging sessions, and how they join the model of ordinary words.
 
-No picture has them but by a session, so a few positives and some negatives are all there is.
+No picture has them but by a session, so a few positives and some negatives are all there is. Words
+that the tagged pictures cannot teach, since few are tagged or nearly all have the word, are learned
+in the same way (`dataset.load_dataset`).
 They are learned by kernel ridge from a data set of their own, whatever ranker learns the ordinary
 words, which therefore do not change with sessions. Each saved word is reported by itself: on how
 many pictures it is, and how it does on the held-out ones among them. Fewer than `FEWEST_HELD_OUT`
@@ -82,11 +84,11 @@ class SavedWord:
         many = f"{self.pictures} picture{'s' * (self.pictures != 1)}"
         known = f"{self.word!r} is on {many}, {self.held_out} of them held out"
         if self.avgp is None or self.untrained is None:
-            return f"{known}: nothing measures it yet. Judge more pictures, and save them again"
+            return f"{known}: nothing measures it yet. Add pictures that fit"
         figures = f"AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
         if not self.is_proven:
             figures = f"not yet proven; with each left out in turn: {figures}"
-        more = "; it ranks them no better than chance, so judge more pictures"
+        more = "; it ranks them no better than chance, so add pictures that fit"
         return f"{known}: {figures}" + more * (self.avgp <= self.untrained)
 
 
@@ -121,7 +123,7 @@ def load_known(
     saved = _only_saved(saved_terms(reader, records), evidence)
     dataset = load_dataset(*source, saved, evidence)
     if shared_space and dataset.saved is not None:
-        dataset = load_dataset(*source, evidence=evidence)
+        dataset = load_dataset(*source, evidence=evidence, against_untagged=False)
     return dataset, clicks
 
 

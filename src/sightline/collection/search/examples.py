@@ -99,7 +99,8 @@ def search_by_examples(
     return Results(
         tuple(hits), words.unknown, reader.snapshot.version, missing, served=reader.notice(),
         not_learned=words.not_learned, predicted=words.predicted,
-        constraints=asked.constraints, wording=asked.wording, store_folder=reader.store_folder,
+        constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
+        store_folder=reader.store_folder,
     )  # fmt: skip
 
 

@@ -1,14 +1,16 @@
 """Search by the words that pictures have, and by what a model predicts from them.
 
-Exact matches, pictures that have every word of the query, come first. Predicted ones follow: the
-model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and those
-below the cut-off, chosen on validation pictures, are left out. Partial matches, pictures that have
-some of the words, come last; without a model, or if it has learned none of the words, they are all
-that follows. Without the cut-off, predictions below it follow those above in one order, whatever
-words they have; the first `within` pictures are those above it.
+Exact matches, pictures that have every word of the query, come first. Partial matches on a word
+that the model has not learned, with another word of the query, follow. Then come predicted ones:
+the model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and
+those below the cut-off, chosen on validation pictures, are left out. Other partial matches,
+pictures that have some of the words, come last; without a model, or if it has learned none of the
+words, they are all that follows. Without the cut-off, predictions below it follow those above in
+one order, whatever words they have; the first `within` pictures are those above it.
 
 Pictures that have words are ordered by the cosine of query and words, weighted by idf. Exact
-matches get 1 added to it, so that scores decrease from the first hit to the last.
+matches get 1 added to it, and partial ones before the predictions a little above 1, so that scores
+decrease from the first hit to the last.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.corrections import Correction, spellings_of
 from sightline.collection.filters import allowed_ids
+from sightline.collection.lexicon import word_forms
 from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
 from sightline.errors import CollectionError, ParameterError, QueryError
@@ -32,7 +36,6 @@ from sightline.store.catalogue import Where
 from sightline.store.folder import Reader
 from sightline.words.grammar import PictureTerm, Query, parse
 from sightline.words.tfidf import query_vector
-from sightline.words.vocabulary import near
 
 if TYPE_CHECKING:
     from sightline.collection.models.word_model import WordModel
@@ -70,7 +73,7 @@ class Ranked:
     """Every picture that a query ranks, ids ascending, with its score as in `Results`.
 
     `exact` are those that have every word; `allowed` are the only ones that may appear, None for
-    all; `not_learned` and `predicted` are as of `Results`.
+    all; `not_learned`, `predicted` and `corrections` are as of `Results`.
     """
 
     ids: Ints
@@ -80,6 +83,7 @@ class Ranked:
     unknown: tuple[UnknownWord, ...]
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None
+    corrections: tuple[Correction, ...] = ()
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
@@ -142,8 +146,8 @@ class _Search:
         self.terms, self.model = self.asked.terms, self.asked.model
         # Probability of the last predicted hit: partial matches come after it.
         self.least = 1.0
-        # Number of predicted pictures above the cut-off.
-        self.above = 0
+        # Number of pictures before the predicted ones, and of predicted ones above the cut-off.
+        self.tagged = self.above = 0
 
     def results(self) -> Results:
         hits: list[Hit] = []
@@ -165,12 +169,17 @@ class _Search:
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
-            constraints=asked.constraints, wording=asked.wording,
+            constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
             store_folder=self.reader.store_folder,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
-        return tuple(UnknownWord(w, near(w, self._spellings())) for w in self.asked.unknown)
+        unknown = self.asked.unknown
+        if not unknown:
+            return ()
+        table = word_forms(self.reader)
+        spellings, is_stop_word = spellings_of(table), table.lexicon.is_stop_word
+        return tuple(UnknownWord(w, () if is_stop_word(w) else spellings.near(w)) for w in unknown)
 
     def _part(self, allowed: Ints | None) -> Results:
         """Return one part of the list; only its own pictures are looked up.
@@ -185,7 +194,7 @@ class _Search:
         hits, missing = self._looked_up(_between(tops, skip, end))
         within = None
         if count and self.model is not None:
-            within = self.above + (len(tops[0][0].ids) if tops else 0)
+            within = self.above + self.tagged
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
 
@@ -234,8 +243,9 @@ class _Search:
         scores = np.concatenate([*parts, np.zeros(0)])
         order = np.argsort(ids)
         exact = tops[0][0].ids if tops else np.zeros(0, np.int64)
-        said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
-        return Ranked(ids[order], scores[order], np.sort(exact), allowed, *said)
+        asked = self.asked
+        words = self._unknown(), asked.not_learned, asked.predicted, asked.corrections
+        return Ranked(ids[order], scores[order], np.sort(exact), allowed, *words)
 
     def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
         """Return the best pictures in three groups, in the order of the results."""
@@ -244,12 +254,31 @@ class _Search:
         left = k - len(first.ids)
         rest = _NOTHING
         predicted = _NOTHING
+        rare = self._with_rare_words(allowed, full)
+        some = self._top(left, rare) if left and len(rare) else _NOTHING
+        some = Top(some.ids, 1.0 + _BARELY * some.scores)
+        left -= len(some.ids)
+        self.tagged = len(first.ids) + len(some.ids)
+        ranked = np.concatenate([full, rare])
         if left and self.model is not None:
-            predicted = self._found(self.model, left, allowed, full)
+            predicted = self._found(self.model, left, allowed, ranked)
             left -= len(predicted.ids)
         if left:
-            rest = self._with_some(left, allowed, np.concatenate([full, predicted.ids]))
-        return [(first, "exact"), (predicted, "predicted"), (rest, "partial")]
+            rest = self._with_some(left, allowed, np.concatenate([ranked, predicted.ids]))
+        tops: list[tuple[Top, MatchKind]] = [(first, "exact"), (some, "partial")]
+        return [*tops, (predicted, "predicted"), (rest, "partial")]
+
+    def _with_rare_words(self, allowed: Ints | None, without: Ints) -> Ints:
+        """Return pictures that have a word the model has not learned, and another of the query.
+
+        Such a word is on few pictures, and no prediction takes it into account: that a picture has
+        it says more than any probability of the other words.
+        """
+        out = _NOTHING.ids
+        for forms in self.asked.rare_forms:
+            out = np.union1d(out, self.snapshot.tagged_with_every(forms))
+        out = _without(out, without)
+        return out if allowed is None else _both(out, allowed)
 
     def _with_some(self, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return partial matches; their scores are below those of predicted ones, if any."""
@@ -373,10 +402,6 @@ class _Search:
             missing += lost
         return hits, missing
 
-    def _spellings(self) -> list[str]:
-        exact = set(self.snapshot.vocabulary()[0].tolist())
-        return [term for i, term in self.reader.catalogue.terms() if i in exact]
-
 
 # All id arrays are distinct already; making them so again would dominate the time.
 
@@ -400,6 +425,8 @@ def _between(
     return out
 
 
+# What a partial match before the predicted ones scores above 1, so that it stays below exact ones.
+_BARELY = np.float32(1e-3)
 # The factor by which the depth of reading grows where a sign moves pictures down.
 _DEEPER = 4
 # From this share of the query's probability on, an excluded word counts as shown. Chosen on

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from sightline.collection.corrections import corrected
 from sightline.collection.lexicon import word_forms
 from sightline.collection.models.dataset import cleaned, tag_pairs
 from sightline.collection.query import NotLearned
@@ -82,8 +83,8 @@ def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> Loca
     """Return the regions of a query's words in each hit."""
     with store_folder.reader() as reader:
         tagger = current_region_tagger(store_folder, reader.snapshot.regions)
-        query_words = [t.text for t in parse(query).terms]
         known_forms = word_forms(reader)
+        query_words = [t.text for t in corrected(known_forms, parse(query))[0].terms]
         columns = [
             _first(tagger.columns([term_id(w), *known_forms.terms_of(w).tolist()]))
             for w in query_words

@@ -19,6 +19,20 @@ export interface Unknown {
 export interface NotLearned {
   word: string;
   pictures: number;
+  near: string[];
+}
+
+export interface Correction {
+  typed: string;
+  searched: string[];
+}
+
+export interface DescribedWord {
+  word: string;
+  score: number;
+  fits: boolean;
+  tagged: boolean;
+  lift: number;
 }
 
 export interface Constraint {
@@ -38,6 +52,7 @@ export interface Hits {
   not_learned: NotLearned[];
   predicted: boolean | null;
   constraints?: Constraint[];
+  corrections?: Correction[];
   missing: number;
   said: string[];
 }
