@@ -209,7 +209,7 @@ def _show_where(
 
 
 def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
-    """Return the results of a long text; needs a ranker with a shared space."""
+    """Return the results of a long text."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as e:
@@ -296,6 +296,8 @@ def _explain(c: Collection, results: Results) -> None:
     say_words(results)
     say_constraints(results)
     say_missing(results)
+    if (answer := getattr(results, "text_answer", None)) is not None:
+        click.echo(str(answer), err=True)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:
         if line:

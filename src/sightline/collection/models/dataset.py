@@ -31,6 +31,7 @@ from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
 from sightline.registry import NO_VECTORS
 from sightline.store.matrices import Matrix, StoredSparseMatrix
+from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
@@ -543,6 +544,13 @@ class Weighting:
         from sightline.features.local.visterms import weighted
 
         return weighted(view, self.idf)
+
+
+def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+    """Return a segment's rows of some features; None if it lacks one of them."""
+    if not set(features) <= set(segment.features):
+        return None
+    return {f: as_view(segment.features[f]) for f in features}
 
 
 def split(dataset: Dataset) -> tuple[Bools, Bools]:

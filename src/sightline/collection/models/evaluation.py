@@ -1,4 +1,4 @@
-"""Evaluating the word model in use on held-out pictures of the collection.
+"""Evaluating the word model in use, and the text model, on held-out pictures.
 
 Measured is its proof: the same recipe, fitted without the held-out pictures. The gain is over the
 untrained order, in which these pictures cannot be told apart. The learning curve fits the recipe to
@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import MOST_WORDS, Dataset, aligned, split
+from sightline.collection.models.dataset import (
+    MOST_TEXT_WORDS,
+    MOST_WORDS,
+    Dataset,
+    aligned,
+    split,
+)
 from sightline.collection.models.held_out import HeldOutQueries, measure, measure_rows
 from sightline.collection.models.lifecycle import FEWEST
 from sightline.collection.models.queries import combined, one_word
@@ -27,6 +33,8 @@ from sightline.collection.models.remote import (
     is_sharded,
 )
 from sightline.collection.models.saved_words import load_known
+from sightline.collection.models.text_model import load_text_model
+from sightline.collection.models.text_queries import TextEvaluation, evaluate_texts
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
@@ -107,7 +115,7 @@ class Evaluation:
 
     `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
     words with their AvgP and the number of held-out pictures that have them; `harmed` are the
-    queries that lost most, the worst first.
+    queries that lost most, the worst first. `texts` is that of the text model, if there is one.
     """
 
     recipe: str
@@ -123,6 +131,7 @@ class Evaluation:
     seconds: float
     precision_recall: MeanCurve
     harmed: tuple[Harmed, ...]
+    texts: TextEvaluation | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -152,6 +161,7 @@ class Evaluation:
             "proven": self.proven,
             "groups": groups, "curve": curve, "precision_recall": means,
             "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
+            "texts": None if self.texts is None else self.texts.to_dict(),
         }  # fmt: skip
 
 
@@ -187,7 +197,21 @@ def evaluate(
         str(model.served.recipe), model.combination.how, len(dataset), len(held.dataset),
         len(dataset.terms), groups, points, best, worst, len(held.queries) >= FEWEST,
         time.monotonic() - started, _mean_curve(rows, queries), _harmed(held, measured, spelled),
+        _texts(store_folder, model),
     )  # fmt: skip
+
+
+def _texts(store_folder: StoreFolder, words: WordModel) -> TextEvaluation | None:
+    """Measure the text model in use; None without one."""
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
+        model = load_text_model(store_folder, reader.snapshot.text)
+        if model is None:
+            return None
+        dataset, _ = load_known(reader, log, (), MOST_TEXT_WORDS, shared_space=True)
+    return evaluate_texts(model, dataset, words)
 
 
 def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:

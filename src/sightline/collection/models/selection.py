@@ -103,8 +103,9 @@ def select(
 ) -> Selection:
     """Select recipe, combination and cut-off without the held-out pictures."""
     held, validating = split(dataset)
-    inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
+    inner = selected_on(np.flatnonzero(~held & ~validating))
+    validation = dataset.only(selected_on(np.flatnonzero(validating)))
+    training = dataset.only(inner)
     rankers, not_tried = trainable_rankers(dataset, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
@@ -116,7 +117,8 @@ def select(
     return replace(selected, not_tried=(*not_tried, *selected.not_tried))
 
 
-def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def selected_on(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return as many of some pictures as selection uses."""
     if len(rows) <= SELECTED_ON:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, SELECTED_ON, replace=False))
@@ -286,10 +288,35 @@ def select_recipe(
     first: Screening | None = None,
     compute: Mapper | None = None,
 ) -> Selection:
+    """Fit every recipe, measure it, and return the best with its combination and cut-off.
+
+    `compute` is where recipes are tried, if not here. `first` is the screening.
+    """
+    best = best_recipe(recipes, task, progress, first, compute)
+    combination, cutoff = settle(best.fitted, best.how, task)
+    return Selection(best.fitted.recipe, combination, cutoff, best.table, best.not_tried)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestRecipe:
+    """The best recipe, fitted to the training pictures, and the results of all trials."""
+
+    fitted: Fitted
+    how: How
+    table: tuple[TrialResult, ...]
+    not_tried: tuple[str, ...]
+
+
+def best_recipe(
+    recipes: Sequence[Recipe],
+    task: SelectionTask,
+    progress: Progress,
+    first: Screening | None = None,
+    compute: Mapper | None = None,
+) -> BestRecipe:
     """Fit every recipe, measure it, and return the best.
 
-    `compute` is where recipes are tried, if not here. `first` is the screening; where that was on
-    the same pictures, no trial is run twice.
+    Where the screening `first` was on the same pictures, no trial is run twice.
     """
     training = task.training
     same_pictures = first is not None and first.training is training
@@ -300,9 +327,8 @@ def select_recipe(
         why = "; ".join(failed) or "there is nothing to choose from"
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     fitted, how = screening.best
-    combination, cutoff = settle(fitted, how, task)
     table = screening.table if first is None or same_pictures else screening.table + first.table
-    return Selection(fitted.recipe, combination, cutoff, sorted_results(table), tuple(failed))
+    return BestRecipe(fitted, how, sorted_results(table), tuple(failed))
 
 
 def sorted_results(table: Iterable[TrialResult]) -> tuple[TrialResult, ...]:

@@ -41,6 +41,7 @@ from sightline.collection.models.saved_words import (
     saved_report,
 )
 from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.text_model import TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
@@ -48,7 +49,6 @@ from sightline.collection.models.word_model import (
     bytes_per_row,
     load_word_model,
     segment_scorer,
-    text_curve,
     to_saved,
     within_budget,
 )
@@ -176,16 +176,16 @@ def train(
         before = reader.snapshot.model
         current, unloadable = _current_model(store_folder, before)
         rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
-        needed, most = _needed(options, current), _most_words(rankers)
+        needed, most = needed_features(options.features, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
         source = (reader, log, needed, most, options.session_cap, shared)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = select(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    selected = select(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
-    fits = _fits(dataset, recipes, progress, compute)
+    fits = fit_twice(dataset, recipes, progress, compute)
     candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
@@ -253,7 +253,7 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
     return tuple(f"{r}:{shards}" if ranker_spec(r).option == "shards" else r for r in rankers)
 
 
-def _fits(
+def fit_twice(
     dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
     """Yield one recipe fitted without held-out pictures, and another, if any, to everything.
@@ -308,14 +308,15 @@ def _most_words(rankers: Sequence[str]) -> int:
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
-def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
-    """Return the features to load: the requested ones, and those of the model in use."""
-    if not options.features or current is None:
-        return list(options.features)
-    return [*options.features, *(Fingerprint.parse(f).name for f in current.features)]
+def needed_features(named: Sequence[str], *in_use: WordModel | TextModel | None) -> list[str]:
+    """Return the features to load: the named ones, and those of models in use; none for all."""
+    if not named:
+        return []
+    prints = (f for model in in_use if model is not None for f in model.features)
+    return [*named, *(Fingerprint.parse(f).name for f in prints)]
 
 
-def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
+def fingerprints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
     """Return the fingerprints of named features."""
     if not names:
         return None

@@ -100,6 +100,7 @@ export interface Report {
   sessions: number;
   word_model: string;
   similarity_model: string;
+  text_model: string;
   up_to_date: boolean;
   models: Model[];
 }
@@ -146,6 +147,17 @@ export interface Evaluation {
   best: WordFigure[];
   worst: WordFigure[];
   harmed: HarmedQuery[];
+  texts: TextFigures | null;
+}
+
+export interface TextFigures {
+  recipe: string;
+  pictures: number;
+  avgp: number;
+  untrained: number;
+  text_to_picture: number;
+  picture_to_text: number;
+  word_model: number | null;
 }
 
 export interface SkipGroup {
