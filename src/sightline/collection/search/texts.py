@@ -25,7 +25,7 @@ from sightline.collection.index.tags import terms_of
 from sightline.collection.models.any_word import rank_by_any_word
 from sightline.collection.models.text_model import FITS, TextModel, load_text_model
 from sightline.collection.models.word_model import WordModel, load_word_model
-from sightline.collection.query import count_not_learned
+from sightline.collection.query import Wording, count_not_learned
 from sightline.collection.results import Results, TextAnswer, hits_of
 from sightline.collection.search.annotate import views_of
 from sightline.collection.search.topics import LearnedWords, SharedSpace
@@ -206,7 +206,7 @@ def search_text(
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
         not_learned=count_not_learned(reader.snapshot, words.missing),
-        store_folder=reader.store_folder, text_answer=answer,
+        wording=Wording(words.stop_words), store_folder=reader.store_folder, text_answer=answer,
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedWords:
-    """The words of a text by what a model learned them as; stop words are left out.
+    """The words of a text by what a model learned them as.
 
     Attributes
     ----------
@@ -69,11 +69,14 @@ class LearnedWords:
         How often the text has each.
     missing : tuple of str
         Words that were not learned.
+    stop_words : tuple of str
+        Words that were left out because they say nothing of a picture.
     """
 
     terms: Ints
     times: tuple[int, ...]
     missing: tuple[str, ...]
+    stop_words: tuple[str, ...]
 
     @classmethod
     def of(
@@ -82,16 +85,18 @@ class LearnedWords:
         """Return the words of a text, counted."""
         table = word_forms(reader)
         times: Counter[int] = Counter()
+        stop_words = tuple(w for w in counts if table.lexicon.is_stop_word(w))
         missing = []
         for word, n in counts.items():
-            if table.lexicon.is_stop_word(word):
+            if word in stop_words:
                 continue
             term = model.learned_term([term_id(word), *table.terms_of(word).tolist()])
             if term is None:
                 missing.append(word)
             else:
                 times[term] += n
-        return cls(np.array(list(times), np.int64), tuple(times.values()), tuple(missing))
+        terms = np.array(list(times), np.int64)
+        return cls(terms, tuple(times.values()), tuple(missing), stop_words)
 
     def __bool__(self) -> bool:
         return bool(self.times)
