@@ -148,8 +148,7 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
         assert by_text.text_answer == TextAnswer("text") and by_text.hits
         # A word that the model to ask first has not learned is left to the other.
         monkeypatch.setattr(
-            "sightline.collection.models.text_model.TextModel.knows",
-            lambda _, terms: np.zeros(len(terms), np.bool_),
+            "sightline.collection.models.text_model.TextModel.learned_term", lambda _, terms: None
         )
         other = ask(reader, "word1")
         assert other.text_answer == TextAnswer("words", "no word learned") and other.hits
