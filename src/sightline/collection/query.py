@@ -64,8 +64,8 @@ class Constraint:
 
     Tags decide on every picture that has any. On pictures without tags a learned word is predicted.
     A required word must reach its own cut-off. An excluded word multiplies the probability of the
-    hit by one minus its own; a picture that shows it about as likely as the query falls below the
-    cut-off.
+    hit by one minus its own. Pictures without the required word, and those that show the excluded
+    one, go behind all others, below the cut-off.
 
     Attributes
     ----------
