@@ -74,12 +74,17 @@ def test_index_says_what_it_did_and_names_what_it_skipped(shell: Shell) -> None:
     assert said["skipped"][0]["path"] == "bad\n.jpg" and said["skipped"][0]["kind"] == "empty"
 
 
-def test_search_prints_score_and_path(indexed: Shell) -> None:
+def test_search_prints_one_thing_of_each_hit_and_its_path(indexed: Shell) -> None:
     ran = indexed("search", "tree snow")
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert ran.code == 0 and ran.err == ""
-    assert lines[0] == ["2.0000", str(indexed.photos / "000.jpg"), "exact"]
-    scores = [float(line[0]) for line in lines]
+    assert lines[0] == ["exact", str(indexed.photos / "000.jpg")]
+    labels = [line[0] for line in lines]
+    assert labels == sorted(labels) and set(labels) == {"exact", "partial"}
+    hits = json.loads(indexed("search", "tree snow", "--json").out)["hits"]
+    assert [h["match"] for h in hits] == labels
+    assert all(h["probability"] is None for h in hits)
+    scores = [h["score"] for h in hits]
     assert scores == sorted(scores, reverse=True) and 0 < min(scores) < 1 < max(scores)
 
 

@@ -173,7 +173,8 @@ class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
-    if it has some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    if it has some of the words, "similar" if it was compared with pictures. `probability` is how
+    likely a prediction by words alone fits, else null; `score` only orders hits. `name` (`path`),
     `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
     releases.
     """
@@ -182,6 +183,7 @@ class HitResponse(BaseModel):
     path: str
     score: float
     match: MatchKind
+    probability: float | None = None
     name: str
     tagged: bool
     learnt: bool
@@ -224,12 +226,26 @@ class ConstraintResponse(BaseModel):
     predicted: bool
 
 
+class TextAnswerResponse(BaseModel):
+    """Which kind of model ranked pictures for a text, `text` or `words`, and why.
+
+    `why` is empty for the text model as usual; else `no text model`, `no word learned` (by the
+    other), or `better` for held-out texts.
+    """
+
+    model: str
+    why: str
+    remark: str
+
+
 class HitsResponse(BaseModel):
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
     `total` is the length of the whole list, `within` the number of its first pictures that have
     every word or are above the cut-off. Both are null unless requested, `within` also if nothing is
     predicted. `missing` counts hits whose files are gone; they are left out.
+
+    `said` are remarks; of a long text, `text_answer` says which kind of model answered, and why.
 
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
@@ -249,6 +265,7 @@ class HitsResponse(BaseModel):
     corrections: tuple[CorrectionResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
+    text_answer: TextAnswerResponse | None = None
 
 
 def hit(h: Found) -> HitResponse:
@@ -290,6 +307,8 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         ),
         corrections=corrections(results.corrections), missing=results.missing,
         said=(*remarks, *results.wording.lines(), *[results.served] * bool(results.served)),
+        text_answer=None if results.text_answer is None
+        else TextAnswerResponse.model_validate(results.text_answer.to_dict()),
     )  # fmt: skip
 
 
