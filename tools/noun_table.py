@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +172,7 @@ class ClassWeights:
                     yield number, weights
 
 
-def make(folder: Path) -> dict[str, NDArray[np.generic]]:
+def make(folder: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of the table."""
     graph = NounGraph.read(folder)
     classes = SYNSETS.read_text().split()
@@ -188,6 +189,7 @@ def make(folder: Path) -> dict[str, NDArray[np.generic]]:
     place = {s: i for i, s in enumerate(used)}
     weights = [row for i, row in enumerate(rows.values()) if i in place]
     entries = [np.flatnonzero(w) for w in weights]
+    values = [w[e] for w, e in zip(weights, entries, strict=True)]
     names = [graph.synsets[c].names[0].replace("_", " ") for c in classes]
     return {
         "nouns": _text(keys),
@@ -196,7 +198,7 @@ def make(folder: Path) -> dict[str, NDArray[np.generic]]:
         "share": _bytes([p for k in keys for _, p in nouns[k]]),
         "class_start": _starts([len(e) for e in entries]),
         "class_index": np.concatenate(entries).astype(np.uint16),
-        "class_weight": _bytes(np.concatenate([w[e] for w, e in zip(weights, entries, strict=True)])),
+        "class_weight": _bytes(np.concatenate(values)),
         "class_names": _text(names),
     }
 
@@ -211,7 +213,7 @@ def _shares(graph: NounGraph, noun: str) -> list[tuple[str, float]]:
     return list(zip(senses, (share / share.sum()).tolist(), strict=True))
 
 
-def _documents(graph: NounGraph):  # type: ignore[no-untyped-def]
+def _documents(graph: NounGraph) -> Any:
     """Return tf-idf vectors of unit length, one for each synset, of names and definition."""
     from scipy.sparse import csr_array, diags_array
 
@@ -269,14 +271,15 @@ def _starts(lengths: list[int]) -> NDArray[np.uint32]:
 
 
 def _bytes(shares: list[float] | Doubles) -> NDArray[np.uint8]:
-    return np.maximum(np.rint(np.asarray(shares) * 255), 1).astype(np.uint8)
+    rounded = np.rint(np.asarray(shares, np.float64) * 255)
+    return np.maximum(rounded, 1).astype(np.uint8)
 
 
 def main() -> None:
     """Write the table to the package."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "/usr/share/wordnet")
     arrays = make(folder)
-    np.savez_compressed(TABLE, **arrays)
+    np.savez_compressed(TABLE, allow_pickle=False, **arrays)
     n_nouns, n_senses = len(arrays["sense_start"]) - 1, len(arrays["class_start"]) - 1
     print(f"{TABLE}: {n_nouns:,} nouns, {n_senses:,} senses, {TABLE.stat().st_size:,} bytes")
 

@@ -258,7 +258,7 @@ class Top:
     scores: NDArray[np.float32]
 
 
-MatchKind = Literal["exact", "predicted", "partial", "similar"]
+MatchKind = Literal["exact", "predicted", "partial", "suggested", "similar"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +272,12 @@ class Hit:
     path : bytes
         Relative to the collection.
     score : float
-        Best first. That of an exact match is above 1; that of a prediction is the probability that
-        the picture fits.
+        Best first. That of an exact match is above 1; that of a prediction or suggestion is the
+        probability that the picture fits.
     match : str
         "exact" if the picture is tagged with every word of the query, "predicted" if a model ranked
-        it, "partial" if it is tagged with some of the words, "similar" if the query was a picture.
+        it, "partial" if it is tagged with some of the words, "suggested" if a network trained on
+        other pictures ranked it, "similar" if the query was a picture.
     root : bytes
         The folder of the collection.
     learned : bool

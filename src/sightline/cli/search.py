@@ -106,7 +106,9 @@ def search(
     """Find pictures for the words of QUERY.
 
     Pictures that have every word come first. If a model is trained, predicted pictures follow, with
-    their probability; otherwise, pictures that have some of the words.
+    their probability; otherwise, pictures that have some of the words. Nouns that no model has
+    learned are answered by a network, if the extra deep is installed: such hits are marked as
+    suggested.
 
     \b
     tree snow            pictures with both words first (score above 1), then predicted ones
@@ -277,6 +279,10 @@ def _explain(c: Collection, results: Results) -> None:
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
     say_not_learned(results)
     say_constraints(results)
+    for line in results.suggested.lines():
+        click.echo(line, err=True)
+    if results.suggested.words and not results.hits:
+        click.echo("None is likely enough; the best are shown with --no-cutoff.", err=True)
     say_missing(results)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:

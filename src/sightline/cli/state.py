@@ -49,6 +49,8 @@ def _next(s: Status) -> str:
         return "sightline doctor --skipped"
     if not pictures:
         return "put pictures into the folder, then: sightline index"
+    if not with_words and s.starting_words:
+        return "sightline search dog      (a network answers nouns until you give words)"
     if not with_words:
         return "give pictures words (tags, .txt files, --words TABLE), then: sightline index"
     if not s.word_model and with_words > 1:

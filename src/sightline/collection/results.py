@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.query import Constraint, NotLearned
+from sightline.collection.search.starting_words import StartingWords
 from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
@@ -77,6 +78,9 @@ class Results:
         pictures have, None where no model was asked.
     constraints : tuple of Constraint
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
+    suggested : StartingWords
+        Words that no model has learned and a network answers; hits by them have the match
+        "suggested".
     served : str
         Why another engine answered than was asked to; mostly it is empty.
     store_folder : StoreFolder or None
@@ -92,6 +96,7 @@ class Results:
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
+    suggested: StartingWords = field(default_factory=StartingWords, kw_only=True)
     store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Hit]:
@@ -107,6 +112,7 @@ class Results:
             "unknown": [{"word": u.word, "near": list[Json](u.near)} for u in self.unknown],
             "not_learned": [w.to_dict() for w in self.not_learned], "predicted": self.predicted,
             "constraints": [c.to_dict() for c in self.constraints], "served": self.served,
+            "suggested": [w.to_dict() for w in self.suggested.words],
         }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:

@@ -43,9 +43,10 @@ class ServiceError(SightlineError):
 
 @dataclass(frozen=True, slots=True)
 class ClientHit:
-    """A picture of a result; `match` is "exact", "predicted", "partial" or "similar".
+    """A picture of a result.
 
-    `name`, `tagged` and `learnt` are names of earlier releases.
+    `match` is "exact", "predicted", "partial", "suggested" or "similar"; `name`,
+    `tagged` and `learnt` are names of earlier releases.
     """
 
     id: int
@@ -65,7 +66,8 @@ class ClientHits:
 
     If they were counted, `total` is the length of the list and `within` the number of hits above
     the cut-off. `not_learned` lists words that the model has not learned, with picture counts,
-    `constraints` what decided on each word with a plus or a minus, as the service says it.
+    `constraints` what decided on each word with a plus or a minus, `suggested` the words that a
+    network answers, both as the service says it.
     """
 
     version: int
@@ -76,6 +78,7 @@ class ClientHits:
     within: int | None = None
     not_learned: tuple[tuple[str, int], ...] = ()
     constraints: tuple[Mapping[str, Any], ...] = ()
+    suggested: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +382,10 @@ def _hits(answer: Mapping[str, Any]) -> ClientHits:
     words = _not_learned(answer)
     signs = tuple(answer.get("constraints", ()))
     remarks = tuple(answer["said"])
-    return ClientHits(answer["version"], hits, answer["next"], remarks, *more, words, signs)
+    starting = tuple(answer.get("suggested", ()))
+    return ClientHits(
+        answer["version"], hits, answer["next"], remarks, *more, words, signs, starting
+    )
 
 
 def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -172,9 +172,9 @@ class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
-    if it has some of the words, "similar" if it was compared with pictures. `name` (`path`),
-    `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
-    releases.
+    if it has some of the words, "suggested" if a network found it, "similar" if it was compared
+    with pictures. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a model took part in
+    the score) are of earlier releases.
     """
 
     id: int
@@ -215,6 +215,15 @@ class ConstraintResponse(BaseModel):
     predicted: bool
 
 
+class StartingWordResponse(BaseModel):
+    """A word that no model has learned and a network answers, by `classes` and others."""
+
+    word: str
+    classes: list[str]
+    n_classes: int
+    closeness: float
+
+
 class HitsResponse(BaseModel):
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
@@ -224,7 +233,8 @@ class HitsResponse(BaseModel):
 
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
-    was used. `constraints` says of each word with a sign whether tags alone decided.
+    was used. `constraints` says of each word with a sign whether tags alone decided. `suggested`
+    lists the words that a network answers, since no model has learned them.
     """
 
     version: int
@@ -236,6 +246,7 @@ class HitsResponse(BaseModel):
     not_learned: tuple[NotLearnedResponse, ...] = ()
     predicted: bool | None = None
     constraints: tuple[ConstraintResponse, ...] = ()
+    suggested: tuple[StartingWordResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
 
@@ -272,8 +283,16 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         constraints=tuple(
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
-        missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
+        suggested=tuple(
+            StartingWordResponse.model_validate(w.to_dict()) for w in results.suggested.words
+        ),
+        missing=results.missing, said=(*remarks, *_said_of(results)),
     )  # fmt: skip
+
+
+def _said_of(results: Results) -> list[str]:
+    """Return why another engine answered, and why no network does, if so."""
+    return [text for text in (results.served, results.suggested.problem) if text]
 
 
 class Page:

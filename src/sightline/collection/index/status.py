@@ -6,19 +6,23 @@ from dataclasses import asdict, dataclass
 
 from sightline import plugins
 from sightline.collection.models.word_model import describe_model, load_word_model
+from sightline.collection.search.starting_words import suggesting_feature
 from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
 from sightline.collection.tagging.model import describe_region_tagger
 from sightline.compute.features import is_fitted, load_feature
 from sightline.contracts import Json
 from sightline.errors import SightlineError
-from sightline.store.folder import StoreFolder
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Counts of a collection; the last three describe the models in use, empty without one."""
+    """Counts of a collection; three describe the models in use, empty without one.
+
+    `starting_words` says whether a network answers nouns that no model has learned.
+    """
 
     pictures: int
     with_words: int
@@ -28,6 +32,7 @@ class Status:
     word_model: str = ""
     similarity_model: str = ""
     region_model: str = ""
+    starting_words: bool = False
 
 
 def status(store_folder: StoreFolder) -> Status:
@@ -42,7 +47,13 @@ def status(store_folder: StoreFolder) -> Status:
             describe_region_tagger(store_folder, snapshot.regions) if snapshot.regions else "",
         )
         counts = len(snapshot.ids()), with_words, skipped, snapshot.version, len(terms)
-        return Status(*counts, *models)
+        return Status(*counts, *models, starting_words=_suggests(reader))
+
+
+def _suggests(reader: Reader) -> bool:
+    if not reader.store_folder.starting_words or not reader.snapshot.segments:
+        return False
+    return suggesting_feature(reader)[0] is not None
 
 
 @dataclass(frozen=True, slots=True)

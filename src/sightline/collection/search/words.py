@@ -3,9 +3,10 @@
 Exact matches, pictures that have every word of the query, come first. Predicted ones follow: the
 model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and those
 below the cut-off, chosen on validation pictures, are left out. Partial matches, pictures that have
-some of the words, come last; without a model, or if it has learned none of the words, they are all
-that follows. Without the cut-off, predictions below it follow those above in one order, whatever
-words they have; the first `within` pictures are those above it.
+some of the words, come next. Suggested pictures come last, if the model has learned none of the
+words: a network trained on ImageNet answers the nouns (`starting_words`). Without the cut-off,
+predictions below it follow those above in one order, whatever words they have; the first `within`
+pictures are those above it.
 
 Pictures that have words are ordered by the cosine of query and words, weighted by idf. Exact
 matches get 1 added to it, so that scores decrease from the first hit to the last.
@@ -14,8 +15,8 @@ matches get 1 added to it, so that scores decrease from the first hit to the las
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import allowed_ids
 from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
+from sightline.collection.search.starting_words import StartingQuery, StartingWords
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
@@ -70,7 +72,8 @@ class Ranked:
     """Every picture that a query ranks, ids ascending, with its score as in `Results`.
 
     `exact` are those that have every word; `allowed` are the only ones that may appear, None for
-    all; `not_learned` and `predicted` are as of `Results`.
+    all; `not_learned` and `predicted` are as of `Results`; `suggested` are those that a network
+    suggests, by the words in `starting`.
     """
 
     ids: Ints
@@ -80,6 +83,18 @@ class Ranked:
     unknown: tuple[UnknownWord, ...]
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None
+    suggested: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    starting: StartingWords = field(default_factory=StartingWords)
+
+    def match(self) -> Callable[[int], MatchKind]:
+        """Return how a picture matches the query, by its id."""
+        exact, suggested = frozenset(self.exact.tolist()), frozenset(self.suggested.tolist())
+        other: MatchKind = "predicted" if self.predicted is True else "partial"
+
+        def match(picture: int) -> MatchKind:
+            return "exact" if picture in exact else "suggested" if picture in suggested else other
+
+        return match
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
@@ -151,7 +166,7 @@ class _Search:
         allowed = self._allowed()
         if self.options.skip is not None or self.options.count:
             return self._part(allowed)
-        while len(self.terms):
+        while self.answerable:
             ranked, hits, missing = self._hits(want, allowed)
             if len(hits) >= self.k or ranked < want:
                 break
@@ -160,12 +175,31 @@ class _Search:
             )
         return self._answer(hits[: self.k], missing)
 
+    @cached_property
+    def starting(self) -> StartingQuery | None:
+        """The nouns that a network answers; None where the owner's model does, or nothing shall."""
+        model_answers = self.asked.predicted is True or not self.options.predicted
+        if model_answers or not self.reader.store_folder.starting_words:
+            return None
+        return StartingQuery(self.reader, [t.text for t in self.query.terms])
+
+    @property
+    def answerable(self) -> bool:
+        """Whether any picture can match."""
+        return bool(len(self.terms) or (self.starting and self.starting.words))
+
+    def _suggested(self, any_hit: bool) -> StartingWords:
+        """Return the words that a network answers; what it lacks matters only without any hit."""
+        words = self.starting.words if self.starting else StartingWords()
+        return StartingWords() if words.problem and any_hit else words
+
     def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
         asked = self.asked
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
             constraints=asked.constraints, store_folder=self.reader.store_folder,
+            suggested=self._suggested(bool(hits)),
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -179,7 +213,7 @@ class _Search:
         skip, count = self.options.skip or 0, self.options.count
         end = skip + self.k
         want = self.snapshot.size() if count else end + 1
-        tops = self._tops(want, allowed) if want and len(self.terms) else []
+        tops = self._tops(want, allowed) if want and self.answerable else []
         ranked = sum(len(top.ids) for top, _ in tops)
         hits, missing = self._looked_up(_between(tops, skip, end))
         within = None
@@ -227,17 +261,26 @@ class _Search:
         """Return all pictures the query ranks, however low their scores."""
         allowed = self._allowed()
         n = self.snapshot.size()
-        tops = self._tops(n, allowed) if n and len(self.terms) else []
+        tops = self._tops(n, allowed) if n and self.answerable else []
         ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
         parts = [np.asarray(t.scores, np.float64) + (match == "exact") for t, match in tops]
         scores = np.concatenate([*parts, np.zeros(0)])
         order = np.argsort(ids)
         exact = tops[0][0].ids if tops else np.zeros(0, np.int64)
         said = (self._unknown(), self.asked.not_learned, self.asked.predicted)
-        return Ranked(ids[order], scores[order], np.sort(exact), allowed, *said)
+        suggested = tops[-1][0].ids if tops else np.zeros(0, np.int64)
+        return Ranked(
+            ids[order],
+            scores[order],
+            np.sort(exact),
+            allowed,
+            *said,
+            suggested,
+            self._suggested(len(ids) > 0),
+        )
 
     def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
-        """Return the best pictures in three groups, in the order of the results."""
+        """Return the best pictures in four groups, in the order of the results."""
         full = self._with_all_words(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
@@ -248,7 +291,13 @@ class _Search:
             left -= len(predicted.ids)
         if left:
             rest = self._with_some(left, allowed, np.concatenate([full, predicted.ids]))
-        return [(first, "exact"), (predicted, "predicted"), (rest, "partial")]
+            left -= len(rest.ids)
+        suggested = _NOTHING
+        if left and self.starting is not None:
+            earlier = np.concatenate([full, predicted.ids, rest.ids])
+            suggested = self.starting.top(left, full, allowed, earlier, self.options.cut)
+        groups: list[tuple[Top, MatchKind]] = [(first, "exact"), (predicted, "predicted")]
+        return [*groups, (rest, "partial"), (suggested, "suggested")]
 
     def _with_some(self, k: int, allowed: Ints | None, without: Ints) -> Top:
         """Return partial matches; their scores are below those of predicted ones, if any."""

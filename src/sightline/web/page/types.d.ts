@@ -5,7 +5,7 @@ export interface Hit {
   id: number;
   path: string;
   score: number;
-  match: "exact" | "predicted" | "partial" | "similar";
+  match: "exact" | "predicted" | "partial" | "suggested" | "similar";
   thumbnail: string;
   original: string;
   shares?: { descriptor: string; value: number }[];
@@ -28,6 +28,13 @@ export interface Constraint {
   predicted: boolean;
 }
 
+export interface StartingWord {
+  word: string;
+  classes: string[];
+  n_classes: number;
+  closeness: number;
+}
+
 export interface Hits {
   version: number;
   hits: Hit[];
@@ -38,6 +45,7 @@ export interface Hits {
   not_learned: NotLearned[];
   predicted: boolean | null;
   constraints?: Constraint[];
+  suggested?: StartingWord[];
   missing: number;
   said: string[];
 }

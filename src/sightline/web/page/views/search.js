@@ -186,7 +186,7 @@ class Search {
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
     const legend = el("span", { class: "faint" }, " · ● exact: has the words · ", el("span", { class: "predicted" }, "◇ predicted"));
-    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first));
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first), this._suggested(first));
   }
 
   /**
@@ -214,6 +214,18 @@ class Search {
       return c.predicted ? `${sign} by tags, and by prediction on pictures without tags` : `${sign} by tags alone`;
     });
     return el("p", { class: "faint constraints" }, lines.join(" · "));
+  }
+
+  /**
+   * Name the words that a network answers, since no model has learned them.
+   *
+   * @param {Hits} first
+   */
+  _suggested(first) {
+    const words = first.suggested ?? [];
+    if (!words.length) return null;
+    const named = words.map((w) => `${w.word} (by ${w.classes.join(", ")}${w.n_classes > w.classes.length ? ` and ${w.n_classes - w.classes.length} more` : ""})`);
+    return el("p", { class: "suggested" }, `◌ suggested by the network, not by your words: ${named.join(", ")}`);
   }
 
   /** @param {import("../types").Unknown} u */
@@ -248,7 +260,7 @@ class Search {
    */
   _caption(hit, i) {
     const mark = this.judging.markOf(hit.id);
-    const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
+    const why = hit.match === "exact" || hit.match === "predicted" || hit.match === "suggested" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
@@ -256,7 +268,7 @@ class Search {
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
     const value = ranked ? `#${i + 1}` : score;
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
-    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
+    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : hit.match === "suggested" ? "◌ " : "";
     const parts = [hit.path, `${ranked ? "rank" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: parts.filter(Boolean).join(", ") };
   }
