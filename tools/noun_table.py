@@ -50,11 +50,12 @@ _GLOSS_ABOVE, _GLOSS_NEAR = 0.3, 3.0
 _MOST = 10  # Classes near a sense, by each of the two.
 _LEAST = 0.02  # Weights below it are left out.
 _NAME_WEIGHT, _MOST_COUNTED = 2, 3
-_STOP = frozenset(
+_STOP_WORDS = (
     "a about also an and any are as at be been being between by can especially etc for from "
     "has have having in into is it its made may not of often on one or other some such than that "
-    "the to used usually various very when where which while who whose with".split()
+    "the to used usually various very when where which while who whose with"
 )
+_STOP = frozenset(_STOP_WORDS.split(" "))
 
 Doubles = NDArray[np.float64]
 

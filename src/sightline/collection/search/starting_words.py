@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Suggestions below this probability are left out, unless the search is without a cut-off.
 LEAST_PROBABILITY = 0.2
+# At most so many pictures are suggested.
+MOST_SUGGESTED = 1_000
 # Nouns less close than this share of the closest one say too little beside it.
 _MUCH_LESS_CLOSE = 0.3
 _NAMED = 3
@@ -113,11 +115,13 @@ class StartingQuery:
         starting = () if problem else tuple(map(_described, self._nouns))
         self.words = StartingWords(starting, problem)
 
-    def top(self, k: int, tagged: Ints, allowed: Ints | None, without: Ints, cut: bool) -> Top:
+    def top(
+        self, k: int, tagged: Ints, allowed: Ints | None, without: Ints, cut: bool, most: int = 0
+    ) -> Top:
         """Return the k best pictures with their probabilities; see `Suggester.top`."""
         if self._suggester is None:
             return Top(np.zeros(0, np.int64), np.zeros(0, np.float32))
-        top = self._suggester.top(self._nouns, tagged, allowed, without)
+        top = self._suggester.top(self._nouns, tagged, allowed, without, most or MOST_SUGGESTED)
         n = int((top.scores >= LEAST_PROBABILITY).sum()) if cut else len(top.ids)
         return Top(top.ids[: min(k, n)], top.scores[: min(k, n)])
 

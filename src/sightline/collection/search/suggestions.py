@@ -36,8 +36,7 @@ from sightline.records import DenseQuery, FeatureRows, Top
 from sightline.store.snapshot import Snapshot
 from sightline.words.nouns import Noun
 
-# At most so many pictures are suggested, of so many candidates.
-MOST_SUGGESTED = 1_000
+# Pictures that teach how a noun looks are chosen among so many.
 _CANDIDATES = 3_000
 _SAMPLE = 2_048
 _PRIOR_PICTURES = 5.0
@@ -93,7 +92,7 @@ class Suggester:
         tagged: Ints,
         allowed: Ints | None,
         without: Ints,
-        most: int = MOST_SUGGESTED,
+        most: int,
     ) -> Top:
         """Return the best pictures with the probability that they show the nouns.
 
