@@ -40,8 +40,8 @@ class ClassLayer:
     Examples
     --------
     >>> layer = ClassLayer(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))
-    >>> layer.probabilities(np.array([[2.0, 0.0]], np.float32)).round(2).tolist()
-    [[0.73, 0.27]]
+    >>> layer.probabilities(np.array([[2.0, 0.0]], np.float32)).round(1)
+    array([[0.7, 0.3]], dtype=float32)
     """
 
     weights: NDArray[np.float32]
