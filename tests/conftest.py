@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -33,10 +34,12 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 # Collections of tests are described by a network only where a test asks for it.
 os.environ["SIGHTLINE_STARTING_WORDS"] = "false"
 
-# A shared machine can be slow for a moment; examples are the same in every run.
+# A shared machine can be slow for a moment; examples are the same in every run. SIGHTLINE_LAWS=100
+# tries as many of each law that names no number of its own.
 settings.register_profile(
     "sightline",
     deadline=None,
+    max_examples=int(os.environ.get("SIGHTLINE_LAWS", "40")),
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -124,6 +127,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark(items)
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = ordered(items, processes)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage leave alone what stays until the end.
+
+    Each of its full rounds would look at half a million objects, and in a forked process copy them.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

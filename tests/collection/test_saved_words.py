@@ -14,11 +14,13 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.models import dataset
 from sightline.collection.models.dataset import Dataset, load_dataset
+from sightline.collection.models.recipe import Recipe, fit
 from sightline.collection.models.saved_words import load_known
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.tagging.review import SOURCE, settle
 from sightline.contracts import Json
 from sightline.errors import CollectionError
+from sightline.measures.ranking import average_precision
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
@@ -107,6 +109,43 @@ def test_the_report_says_of_each_saved_word_what_held_out_pictures_tell(
     assert len(model_of(untagged).proof.arrays["landmarks.0"]) == int((~every).sum())
     assert untagged.models.is_current()
     assert untagged.evaluate(curve=False).groups[0].n == 1
+
+
+@pytest.mark.parametrize("positives", [2, 3])
+def test_a_word_with_few_held_out_pictures_is_measured_by_leaving_out_each(
+    untagged: Collection, positives: int
+) -> None:
+    judged_and_saved(untagged, "cat", positives)
+    (cat,) = untagged.train().saved
+    assert cat.held_out < 5 and cat.measured_by == "leave-one-out" and not cat.is_proven
+    assert cat.avgp is not None and cat.untrained is not None
+    assert "not yet proven" in str(cat) and f"AvgP {cat.avgp:.3f}" in str(cat)
+    # The figure is that of fits made again, each without one of its pictures (and with a bandwidth
+    # and a strength of its own, which the closed form shares).
+    sample = known(untagged)
+    fits = np.asarray(sample.labels.todense())[:, 0] > 0
+    ranked_by = model_of(untagged).served.recipe
+    left_out = np.array([fit_without(ranked_by, sample, i) for i in range(len(sample))])
+    assert cat.avgp == pytest.approx(average_precision(left_out, fits), abs=0.02)
+
+
+def fit_without(recipe: Recipe, sample: Dataset, row: int) -> float:
+    """Return the score of one picture by a fit to all others."""
+    rest = np.arange(len(sample)) != row
+    fitted = fit(recipe, sample.only(rest))
+    return float(fitted.scores(sample.only(~rest).views)[0, 0])
+
+
+def test_a_word_on_planted_noise_is_said_to_be_no_better_than_chance(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    plant(tmp_path / "store", [[]] * 60, {"deep": rng.normal(size=(60, 16)).astype(np.float32)})
+    (tmp_path / "photos").mkdir()
+    c = Collection.open(tmp_path / "photos", store=tmp_path / "store")
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[2, 3, 4], negative=[5, 6, 7])
+        session.save_as("noise")
+    (noise,) = c.train().saved
+    assert noise.avgp is not None and noise.avgp < 0.3 and not noise.is_proven
 
 
 def test_answers_of_no_are_negatives_and_all_others_unlabelled(untagged: Collection) -> None:

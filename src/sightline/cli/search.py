@@ -13,6 +13,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    compute_features,
     engine_option,
     open_collection,
     output_options,
@@ -149,6 +150,7 @@ def search(
     if text_file is not None:
         results = _by_text(c, text_file, given)
     else:
+        _compute_features(c, text, examples)
         results = options.search(c, text, *examples)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
@@ -177,6 +179,14 @@ def search(
     if why and draws:
         _draw_whys(text, whys, target, seconds)
     return 0
+
+
+def _compute_features(c: Collection, text: str, examples: tuple[Sequence[str], ...]) -> None:
+    """Compute what example pictures are compared by, if the query has any and pictures lack it."""
+    from sightline.words.grammar import parse
+
+    if any(examples) or parse(text).pictures:
+        compute_features(c)
 
 
 def _show_where(

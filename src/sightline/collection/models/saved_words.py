@@ -3,7 +3,9 @@
 No picture has them but by a session, so a few positives and some negatives are all there is.
 They are learned by kernel ridge from a data set of their own, whatever ranker learns the ordinary
 words, which therefore do not change with sessions. Each saved word is reported by itself: on how
-many pictures it is, and how it does on the held-out ones among them.
+many pictures it is, and how it does on the held-out ones among them. Fewer than `FEWEST_HELD_OUT`
+of these say little: each picture is then ranked by its score of a fit without it, which is known
+without fitting again, and the word is not yet proven.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from sightline.collection.models.recipe import Fitted, fit, saved_recipe
 from sightline.collection.models.selection import Selection
 from sightline.collection.models.trials import fit_combination
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
+from sightline.measures.many import untrained_average_precision
+from sightline.measures.ranking import average_precision
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
@@ -35,6 +39,9 @@ from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, labels
 
 N = TypeVar("N", np.int64, np.float64)
+
+# A word with fewer held-out pictures is measured by leaving out one picture after the other.
+FEWEST_HELD_OUT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,11 @@ class SavedWord:
     held_out : int
         How many of `pictures` are held out.
     avgp, untrained : float or None
-        AvgP of the word on those, by a model fitted without them, and in the untrained order.
-        Pictures that nobody judged count as not fitting, so both are too low where some fit. None
-        if no picture is held out, or none is left to learn from.
+        AvgP of the word, and in the untrained order. Pictures that nobody judged count as not
+        fitting, so both are too low where some fit. None if nothing measures it.
+    measured_by : {"held-out", "leave-one-out", ""}
+        "held-out", by a model fitted without the held-out pictures; "leave-one-out", each picture
+        by a fit without it, where fewer than `FEWEST_HELD_OUT` are held out.
     """
 
     word: str
@@ -61,14 +70,23 @@ class SavedWord:
     held_out: int
     avgp: float | None = None
     untrained: float | None = None
+    measured_by: str = ""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether enough of its pictures are held out to tell."""
+        return self.measured_by == "held-out"
 
     def __str__(self) -> str:
-        known = f"{self.word!r} is on {self.pictures} pictures, {self.held_out} of them held out"
+        many = f"{self.pictures} picture{'s' * (self.pictures != 1)}"
+        known = f"{self.word!r} is on {many}, {self.held_out} of them held out"
         if self.avgp is None or self.untrained is None:
             return f"{known}: nothing measures it yet. Judge more pictures, and save them again"
-        text = f"{known}: AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
+        figures = f"AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
+        if not self.is_proven:
+            figures = f"not yet proven; with each left out in turn: {figures}"
         more = "; it ranks them no better than chance, so judge more pictures"
-        return text + more * (self.avgp <= self.untrained)
+        return f"{known}: {figures}" + more * (self.avgp <= self.untrained)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,34 +174,62 @@ def learn_saved(
     rest = dataset.only(~split(dataset)[0])
     proof = fit(recipe, rest) if picture_counts(rest.labels).any() else served
     combination = fit_combination("product", _unseen(served), dataset)
-    return SavedWordModel(
-        dataset, served, proof, saved_report(dataset, proof, combination, spelled)
-    )
+    words = saved_report(dataset, proof, combination, spelled, served)
+    return SavedWordModel(dataset, served, proof, words)
 
 
 def saved_report(
-    dataset: Dataset, proof: Fitted, combination: Combination, spelled: Mapping[int, str]
+    dataset: Dataset,
+    proof: Fitted,
+    combination: Combination,
+    spelled: Mapping[int, str],
+    served: Fitted | None = None,
 ) -> tuple[SavedWord, ...]:
-    """Return the figures of each saved word on held-out pictures."""
+    """Return the figures of each saved word.
+
+    `proof` was fitted without the held-out pictures, `served`, if there is one, to all.
+    """
     if dataset.unlabelled is None:
         return ()
     held = HeldOutQueries.of(dataset)
-    figures_of: dict[int, tuple[float, float]] = {}
+    held_out = picture_counts(held.dataset.labels)
+    figures = _leave_one_out(dataset, served)
     if len(held.queries):
         measured = measure(proof, combination, held)
         pairs = zip(measured.avgp.tolist(), held.untrained().tolist(), strict=True)
         for i, values in enumerate(pairs):
-            if one_word(held.queries)[i]:
-                figures_of[int(held.queries.terms_of(i)[0])] = values
-    fit_to, held_out = picture_counts(dataset.labels), picture_counts(held.dataset.labels)
-    negatives = (~dataset.unlabelled).sum(axis=0) - fit_to
+            word = int(held.queries.terms_of(i)[0])
+            few = held_out[word] < FEWEST_HELD_OUT and word in figures
+            if one_word(held.queries)[i] and not few:
+                figures[word] = (*values, "held-out")
+    pictures = picture_counts(dataset.labels)
+    negatives = (~dataset.unlabelled).sum(axis=0) - pictures
     return tuple(
         SavedWord(
-            spelled.get(t, "?"), int(fit_to[w]), int(negatives[w]), int(held_out[w]),
-            *figures_of.get(w, (None, None)),
+            spelled.get(t, "?"), int(pictures[w]), int(negatives[w]), int(held_out[w]),
+            *figures.get(w, (None, None)),
         )
         for w, t in enumerate(dataset.terms.tolist())
     )  # fmt: skip
+
+
+def _leave_one_out(dataset: Dataset, served: Fitted | None) -> dict[int, tuple[float, float, str]]:
+    """Return AvgP and that of the untrained order of each word, every picture left out in turn."""
+    scores = None if served is None else served.unseen
+    if scores is None:
+        return {}
+    columns = dataset.labels.tocsc()
+    pictures = picture_counts(dataset.labels)
+    untrained = untrained_average_precision(pictures, len(dataset))
+    figures = {}
+    for w, n in enumerate(pictures.tolist()):
+        # Without its only picture, nothing is left to learn a word from.
+        if n > 1:
+            has_word = np.zeros(len(dataset), np.bool_)
+            has_word[columns.indices[columns.indptr[w] : columns.indptr[w + 1]]] = True
+            avgp = average_precision(scores[:, w], has_word)
+            figures[w] = (avgp, float(untrained[w]), "leave-one-out")
+    return figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -189,13 +189,15 @@ def train(
     candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
+    served_fit = None if options.dry_run else next(fits)
+    saved = saved_report(dataset, candidate, selected.combination, spelled, served_fit)
+    extra = None
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
     name, version = before, 0
-    if not options.dry_run:
-        about, arrays = make_model(dataset, served, candidate, next(fits), extra)
+    if served_fit is not None:
+        about, arrays = make_model(dataset, served, candidate, served_fit, extra)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)

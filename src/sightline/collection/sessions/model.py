@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.filters import allowed_ids
+from sightline.collection.index.options import quick_feature
 from sightline.collection.search.examples import with_examples
 from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import (
@@ -292,7 +293,7 @@ def begin(
     if not like:
         return SessionStart(query, (), (), *served)
     if not chosen:
-        raise NoFeatures(_NO_DESCRIPTOR.format("deep"))
+        raise NoFeatures(_NO_DESCRIPTOR.format(quick_feature()))
     space = FeatureSpace(reader.snapshot, chosen)
     query_pictures = _distinct([find(reader, root, p) for p in like])
     rows = [as_text(space.row_of(reader, a, settings, compute)) for a in query_pictures]
@@ -319,7 +320,7 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
     space = FeatureSpace(snapshot, feature) if feature else None
     if space is None and not start.examples:
         remarks.append(
-            _NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them."
+            _NO_DESCRIPTOR.format(quick_feature()) + ". Judgements are kept, and train uses them."
         )
     words = None
     if start.query or not start.examples:

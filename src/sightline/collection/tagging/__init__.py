@@ -117,6 +117,8 @@ class Tagging:
     ) -> Scenes:
         """Group pictures by learned scenes, each with its most typical words.
 
+        Without a region model they are grouped by similarity, which needs no word.
+
         Parameters
         ----------
         words : int

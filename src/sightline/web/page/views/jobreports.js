@@ -99,7 +99,8 @@ function savedWord(w) {
   const facts = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
   if (w.avgp === null) return `${facts}: not measured yet. Judge more pictures, and save them again.`;
   const worse = w.avgp <= w.untrained ? "; no better than a random order, so judge more pictures" : "";
-  return `${facts}: AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other picture fits${worse}.`;
+  const how = w.measured_by === "leave-one-out" ? "not yet proven; with each left out in turn: " : "";
+  return `${facts}: ${how}AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other picture fits${worse}.`;
 }
 
 /** @param {any} r */
