@@ -90,7 +90,8 @@ class NounGraph:
         for s in synsets.values():
             for parent in s.up:
                 synsets[parent].down.append(s.number)
-        senses = {}
+        senses: dict[str, list[str]] = {}
+        plurals: dict[str, str] = {}
         for line in _lines(folder / "index.noun"):
             fields = line.split()
             senses[fields[0]] = fields[-int(fields[2]) :]
@@ -99,12 +100,15 @@ class NounGraph:
             for noun in regular:
                 if noun in senses and irregular not in senses:
                     senses[irregular] = senses[noun]
+                    plurals[irregular] = noun
         counts: dict[str, dict[int, int]] = defaultdict(dict)
         for line in _lines(folder / "cntlist.rev"):
             key, place, count = line.split()
             noun, _, kind = key.partition("%")
             if kind.startswith("1"):
                 counts[noun][int(place) - 1] = int(count)
+        for irregular, noun in plurals.items():
+            counts[irregular] = counts.get(noun, {})
         return cls(synsets, senses, counts)
 
     def above(self) -> dict[str, frozenset[str]]:

@@ -66,13 +66,15 @@ class NounTable:
     def noun(self, text: str) -> Noun | None:
         """Return a noun by a word or phrase, singular or plural; None if it is not known.
 
+        Some things are known in the plural alone, such as binoculars.
+
         >>> noun_table().noun("Dogs").classes(1), noun_table().noun("xyzzy")
         (('Chihuahua',), None)
         """
         key = squashed(text)
-        for form in (key, *_singulars(key)):
+        for form in (key, *_singulars(key), key + "s") if key else ():
             at = bisect_left(self.nouns, form)
-            if form and at < len(self.nouns) and self.nouns[at] == form:
+            if at < len(self.nouns) and self.nouns[at] == form:
                 return self._noun(at, text)
         return None
 

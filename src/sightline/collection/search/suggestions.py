@@ -24,7 +24,6 @@ grows with the collection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +37,7 @@ from sightline.words.nouns import Noun
 
 # Pictures that teach how a noun looks are chosen among so many.
 _CANDIDATES = 3_000
-_SAMPLE = 2_048
+_SAMPLE = 1_200
 _PRIOR_PICTURES = 5.0
 _MOST_EXAMPLES = 200  # Tagged pictures that are averaged.
 _FEW = 1e-6  # Added to masses before their logarithm.
@@ -48,23 +47,34 @@ _LEADING = 0.2
 _LOG_MASS, _Z, _CLOSE, _CLOSE_LOG_MASS, _OFFSET = 0.153, 0.326, 2.549, 0.635, -3.014
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Moments:
-    """Mean and covariance of a collection's unit vectors."""
+    """Mean and covariance of a collection's unit vectors, from a sample.
 
-    mean: Doubles
-    covariance: Doubles
+    The covariance is never formed: there are fewer rows than columns, so the ridge direction comes
+    from the products of rows, by (X'X + n r I)^-1 = (I - X' (X X' + n r I)^-1 X) / (n r).
+    """
+
+    def __init__(self, rows: Floats) -> None:
+        from scipy.linalg import cho_factor
+
+        self.mean = rows.mean(axis=0, dtype=np.float64)
+        self._centred = rows - self.mean.astype(np.float32)
+        products = (self._centred @ self._centred.T).astype(np.float64)
+        # n times the mean variance of a column.
+        self._ridge = max(float(np.trace(products)) / rows.shape[1], 1e-9)
+        self._factor = cho_factor(products + self._ridge * np.eye(len(rows)))
 
     def direction(self, mean: Doubles) -> Doubles:
-        """Return the ridge direction towards a mean."""
-        n = len(self.mean)
-        ridge = max(float(np.trace(self.covariance)) / n, 1e-12)
+        """Return the ridge direction towards a mean, but for a factor."""
+        from scipy.linalg import cho_solve
+
         away = mean - self.mean
-        return np.asarray(np.linalg.solve(self.covariance + ridge * np.eye(n), away))
+        inside = cho_solve(self._factor, self._centred @ away)
+        return np.asarray((away - self._centred.T @ inside) / self._ridge)
 
     def standardised(self, rows: Floats, direction: Doubles) -> Doubles:
         """Return products with a direction, standardised over the collection."""
-        deviation = float(np.sqrt(direction @ self.covariance @ direction))
+        deviation = float(np.std(self._centred @ direction))
         products = (rows - self.mean) @ direction
         return np.asarray(products / deviation if deviation > 0 else np.zeros(len(rows)))
 
@@ -163,10 +173,7 @@ class Suggester:
         known = _KNOWN_MOMENTS.setdefault(self.snapshot, {})
         if self.feature not in known:
             step = max(1, -(-len(self.ids) // _SAMPLE))
-            rows = self._rows(self.ids[::step]).astype(np.float64)
-            mean = rows.mean(axis=0)
-            rows -= mean
-            known[self.feature] = _Moments(mean, rows.T @ rows / len(rows))
+            known[self.feature] = _Moments(self._rows(self.ids[::step]))
         return known[self.feature]
 
 
