@@ -51,12 +51,14 @@ class _Moments:
     """Mean and covariance of a collection's unit vectors, from a sample.
 
     The covariance is never formed: there are fewer rows than columns, so the ridge direction comes
-    from the products of rows, by (X'X + n r I)^-1 = (I - X' (X X' + n r I)^-1 X) / (n r).
+    from the products of rows, by (X'X + n r I)^-1 = (I - X' (X X' + n r I)^-1 X) / (n r). Other
+    pictures say how products with the direction vary: those of the sample vary too little.
     """
 
-    def __init__(self, rows: Floats) -> None:
+    def __init__(self, rows: Floats, others: Floats) -> None:
         from scipy.linalg import cho_factor
 
+        self._others = others
         self.mean = rows.mean(axis=0, dtype=np.float64)
         self._centred = rows - self.mean.astype(np.float32)
         products = (self._centred @ self._centred.T).astype(np.float64)
@@ -74,9 +76,11 @@ class _Moments:
 
     def standardised(self, rows: Floats, direction: Doubles) -> Doubles:
         """Return products with a direction, standardised over the collection."""
-        deviation = float(np.std(self._centred @ direction))
-        products = (rows - self.mean) @ direction
-        return np.asarray(products / deviation if deviation > 0 else np.zeros(len(rows)))
+        others, products = self._others @ direction, rows @ direction
+        deviation = float(np.std(others))
+        if deviation == 0:
+            return np.zeros(len(rows))
+        return np.asarray((products - others.mean()) / deviation)
 
 
 class Suggester:
@@ -172,8 +176,10 @@ class Suggester:
         """Return the moments of a sample; a server that keeps the version keeps them."""
         known = _KNOWN_MOMENTS.setdefault(self.snapshot, {})
         if self.feature not in known:
-            step = max(1, -(-len(self.ids) // _SAMPLE))
-            known[self.feature] = _Moments(self._rows(self.ids[::step]))
+            step = max(2, -(-len(self.ids) // _SAMPLE))
+            sample = self._rows(self.ids[::step])
+            others = self._rows(self.ids[1::step]) if len(self.ids) > 1 else sample
+            known[self.feature] = _Moments(sample, others)
         return known[self.feature]
 
 
