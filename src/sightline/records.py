@@ -231,10 +231,19 @@ class DenseQuery:
 
 @dataclass(frozen=True, slots=True)
 class SparseQuery:
-    """Weights over term ids; only pictures with at least one of the terms have a score."""
+    """Weights over term ids; only pictures with at least one of the terms have a score.
+
+    `forms` are the ids of all tags that count as each term; without it, those of the term alone.
+    """
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
+    forms: tuple[NDArray[np.int64], ...] | None = None
+
+    @property
+    def groups(self) -> tuple[NDArray[np.int64], ...]:
+        """For each term the ids that count as it."""
+        return _groups(self.terms, self.forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +251,25 @@ class WordQuery:
     """Weights over words for which a model has published the scores of all pictures.
 
     A picture that is tagged with word i gets the score `known[i]` for it. Only pictures that the
-    model has scored have a score.
+    model has scored have a score. `forms` are the ids of all tags that count as each word; without
+    it, those of the word alone.
     """
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
     known: NDArray[np.float32]
+    forms: tuple[NDArray[np.int64], ...] | None = None
+
+    @property
+    def groups(self) -> tuple[NDArray[np.int64], ...]:
+        """For each word the ids of tags that count as it."""
+        return _groups(self.terms, self.forms)
+
+
+def _groups(
+    terms: NDArray[np.int64], forms: tuple[NDArray[np.int64], ...] | None
+) -> tuple[NDArray[np.int64], ...]:
+    return tuple(terms[i : i + 1] for i in range(len(terms))) if forms is None else forms
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,8 @@ def test_judge_save_train_and_search(shell: Shell, monkeypatch: pytest.MonkeyPat
     assert ran.code == 0 and "3 pictures with the word 'scarlet' now" in ran.err
     ran = shell("train")
     assert ran.code == 0, ran.err
-    assert "Saved word: 'scarlet' is on 3 pictures" in ran.out
-    assert "Judge more pictures, and save them again." in ran.out
+    assert "Learned against pictures without tags: 'scarlet' is on 3 pictures" in ran.out
+    assert "Tag or judge more pictures." in ran.out
     assert "Trained 1 word on 90 pictures" in ran.out
     lines = [line.split("\t") for line in shell("search", "scarlet", "-t", "40").out.splitlines()]
     assert [mark for _, _, mark in lines[:3]] == ["exact"] * 3

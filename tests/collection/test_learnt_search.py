@@ -90,7 +90,7 @@ def test_words_that_were_not_learnt_leave_the_others_their_hits(
     assert [h.name for h in hits if h.tagged] == ["000_x.png"]
     assert all(h.learned for h in hits[1:])
     assert {h.picture for h in hits} == {h.picture for h in c.search("red", 50)}
-    said = c.search("redd", 5)
+    said = c.search('"redd"', 5)
     assert not said.hits and "red" in said.unknown[0].near
 
 

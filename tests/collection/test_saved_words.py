@@ -136,6 +136,55 @@ def fit_without(recipe: Recipe, sample: Dataset, row: int) -> float:
     return float(fitted.scores(sample.only(~rest).views)[0, 0])
 
 
+@pytest.mark.parametrize("words", [["cat"], ["cat", "dog"]])
+def test_three_tags_among_untagged_pictures_teach_a_word(tmp_path: Path, words: list[str]) -> None:
+    _, rows = clusters(120, KINDS, noise=0.4)
+    tags: list[list[str]] = [[] for _ in range(120)]
+    for kind, word in enumerate(words):
+        for p in of_kind(kind)[:3]:
+            tags[p - 1] = [word]
+    plant(tmp_path / "store", tags, {"deep": rows})
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for i in range(120):
+        (photos / f"{i:04d}.jpg").write_bytes(b"x")
+    c = Collection.open(photos, store=tmp_path / "store")
+    report = c.train()
+    assert sorted(w.word for w in report.saved) == words and not any(
+        w.is_proven for w in report.saved
+    )
+    for kind, word in enumerate(words):
+        predicted = [h for h in c.search(word, 30).hits if h.learned]
+        assert len(predicted) >= 5
+        assert np.mean([kind_of(h.picture) == kind for h in predicted]) >= 0.9
+    # Of two words, what has one as a tag is an example against the other.
+    sample = known(c)
+    assert sample.unlabelled is not None
+    assert (~sample.unlabelled).sum(axis=0).tolist() == [3 * len(words)] * len(words)
+
+
+def test_with_enough_tagged_pictures_those_without_tags_take_no_part(tmp_path: Path) -> None:
+    words, rows = clusters(120, KINDS)
+    tags = [words[i] if i % 3 == 0 else [] for i in range(120)]
+    plant(tmp_path / "store", tags, {"deep": rows})
+    (tmp_path / "photos").mkdir()
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    assert sample.unlabelled is None and sample.saved is None and len(sample) == 40
+
+
+def test_a_word_on_nearly_all_tagged_pictures_is_learned_beside_the_others(tmp_path: Path) -> None:
+    _, rows = clusters(120, KINDS, noise=0.4)
+    tags: list[list[str]] = [[] for _ in range(120)]
+    for p in [*of_kind(0), *of_kind(1)]:
+        tags[p - 1] = ["holiday"] + ["red"] * (kind_of(p) == 0)
+    plant(tmp_path / "store", tags, {"deep": rows})
+    (tmp_path / "photos").mkdir()
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    assert sample.terms.tolist() == [term_id("red")]
+    assert sample.saved is not None and sample.saved.terms.tolist() == [term_id("holiday")]
+    assert len(sample.saved) == 120
+
+
 def test_a_word_on_planted_noise_is_said_to_be_no_better_than_chance(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     plant(tmp_path / "store", [[]] * 60, {"deep": rng.normal(size=(60, 16)).astype(np.float32)})

@@ -32,8 +32,8 @@ def rows_of(classes: Sequence[int], noise: float = 0.5, seed: int = 0) -> NDArra
     weights = class_layer(LITE0).weights[list(classes)]
     unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
     away = np.random.default_rng(seed).normal(size=unit.shape) * noise / np.sqrt(unit.shape[1])
-    rows = unit + away
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    rows = np.asarray(unit + away, np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 def collection(
@@ -52,9 +52,12 @@ def collection(
     return Collection.open(folder / "photos", store=folder / "store", starting_words=True)
 
 
-def shown(c: Collection, query: str, k: int = 100, **options: bool) -> list[tuple[int, str]]:
+def shown(
+    c: Collection, query: str, k: int = 100, *, cut: bool = True, predicted: bool = True
+) -> list[tuple[int, str]]:
     """Return the numbers of the pictures of hits, and how they match."""
-    return [(int(h.name[:4]), h.match) for h in c.search(query, k, **options)]
+    found = c.search(query, k, cut=cut, predicted=predicted)
+    return [(int(h.name[:4]), h.match) for h in found]
 
 
 @pytest.fixture
@@ -161,6 +164,16 @@ def test_a_learned_word_is_answered_by_the_model_alone(tmp_path: Path) -> None:
     assert found.hits and {h.match for h in found} == {"predicted"} and not found.suggested
     assert {int(h.name[:4]) % 5 for h in found} == {3}
     assert {h.match for h in c.search("zebra", 5)} == {"suggested"}
+
+
+def test_a_noun_that_a_network_answers_is_not_taken_for_a_mistyped_word(tmp_path: Path) -> None:
+    words = [["fog"] if i < 4 else [] for i in range(40)]
+    c = collection(tmp_path, rows_of(np.repeat(CLASSES, EACH).tolist()), words)
+    found = c.search("dog")
+    assert not found.corrections and {h.match for h in found} == {"suggested"}
+    assert [x.searched for x in c.search("dogg fgo").corrections][-1] == ("fog",)
+    off = c.search("dog", predicted=False)
+    assert off.corrections and {h.match for h in off} == {"exact"}
 
 
 def test_without_the_extra_it_says_what_to_install(

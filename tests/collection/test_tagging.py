@@ -11,7 +11,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
-from sightline.collection.tagging.dataset import FILE
+from sightline.collection.synonyms import EARLIER_FILE as FILE
 from sightline.collection.tagging.drawing import REGIONS, is_drawing
 from sightline.collection.tagging.model import load_region_tagger
 from sightline.collection.tagging.training import RegionReport

@@ -101,12 +101,15 @@ def check_png(c: Collection, target: Path, what: str) -> None:
         raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
 
 
-def say_not_learned(results: Results) -> None:
-    """Report the words of a query that the model has not learned."""
+def say_words(results: Results, query: str = "") -> None:
+    """Report how the words of a query were taken, and those that the model has not learned."""
+    from sightline.collection.corrections import correction_lines
     from sightline.collection.query import not_learned_lines
 
-    for line in not_learned_lines(results.not_learned, results.predicted):
-        click.echo(line, err=True)
+    lines = [*correction_lines(results.corrections), *results.wording.lines()]
+    lines += not_learned_lines(results.not_learned, results.predicted)
+    for line in lines:
+        click.echo(f"{query!r}: {line}" if query else line, err=True)
 
 
 def say_constraints(results: Results) -> None:

@@ -31,7 +31,7 @@ from sightline.cli.filters import (
     print_hit,
     say_constraints,
     say_missing,
-    say_not_learned,
+    say_words,
 )
 from sightline.collection.filters import Filters
 from sightline.errors import UsageError
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 @click.option(
     "--no-predicted", "--no-learnt", is_flag=True, help="Only pictures that have the words."
 )
+@click.option("--verbatim", is_flag=True, help="Search every word as it is typed.")
 @click.option("--text-file", type=click.Path(), help="A file with a long text as the query.")
 @click.option("--queries", type=click.Path(), help="A file with one query per line, for --trec.")
 @click.option("--trec", is_flag=True, help="Print a TREC run.")
@@ -88,6 +89,7 @@ def search(
     positive: tuple[str, ...],
     no_cutoff: bool,
     no_predicted: bool,
+    verbatim: bool,
     text_file: str | None,
     queries: str | None,
     trec: bool,
@@ -117,6 +119,7 @@ def search(
     -people              must not have this word
     2:red                counts twice as much
     "golden gate bridge" one tag of several words
+    "dgo"                the word as typed; without quotes, a near one if no picture has it
     ./picture.jpg        similar pictures; with words, both count
     -./picture.jpg       less similar to this one
     """  # noqa: D301
@@ -144,7 +147,7 @@ def search(
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
         return _print_trec(c, _queries_in(Path(queries)), options)
-    text = " ".join([*query, *(_excluded(w) for w in words)])
+    text = _query_text(query, words, verbatim)
     if trec:
         return _print_trec(c, [(text, text)], options)
     if text_file is not None:
@@ -251,14 +254,12 @@ class _Options:
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], options: _Options) -> int:
     """Print results as a TREC run; pictures are identified by their paths in the collection."""
-    from sightline.collection.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
 
     for name, text in queries:
         found = options.search(c, text)
-        for line in not_learned_lines(found.not_learned, found.predicted):
-            click.echo(f"{text!r}: {line}", err=True)
+        say_words(found, text)
         hits = found.hits
         if not hits:
             click.echo(f"No picture fits {text!r}.", err=True)
@@ -279,6 +280,13 @@ def _by_kind(
     return [n for n in negative if n not in pictures], (positive, pictures)
 
 
+def _query_text(words: Sequence[str], excluded: Sequence[str], verbatim: bool) -> str:
+    from sightline.words.grammar import as_typed
+
+    text = " ".join([*words, *(_excluded(w) for w in excluded)])
+    return as_typed(text) if verbatim else text
+
+
 def _excluded(word: str) -> str:
     return f'-"{word}"' if " " in word else f"-{word}"
 
@@ -287,7 +295,7 @@ def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
         near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
-    say_not_learned(results)
+    say_words(results)
     say_constraints(results)
     for line in results.suggested.lines():
         click.echo(line, err=True)

@@ -298,12 +298,12 @@ def show_report(r: TrainReport) -> None:
     if p.not_compared:
         click.echo("Not compared with the model before: what it needs is gone.")
     for w in r.saved[:_SAVED_SHOWN]:
-        click.echo(f"Saved word: {w}.")
+        click.echo(f"Learned against pictures without tags: {w}.")
     if len(r.saved) > _SAVED_SHOWN:
-        click.echo(f"… and {len(r.saved) - _SAVED_SHOWN} more saved words")
+        click.echo(f"… and {len(r.saved) - _SAVED_SHOWN} more such words")
     if r.unproven:
         alone = len(r.saved) == r.words
-        todo = "Judge more pictures, and save them again." if alone else "Add words."
+        todo = "Tag or judge more pictures." if alone else "Add words."
         few = f"{p.n} held-out quer{'y is' if p.n == 1 else 'ies are'} too few to tell"
         click.echo(f"Unproven: {few}. {todo}")
     if r.forced:

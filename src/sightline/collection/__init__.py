@@ -32,6 +32,7 @@ from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
+from sightline.words.languages import check_language
 
 if TYPE_CHECKING:
     from sightline.collection.clicks import Clicks
@@ -99,6 +100,7 @@ class Collection:
         self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
         self.store_folder.starting_words = settings.starting_words
         self.store_folder.working_size = settings.working_size
+        self.store_folder.language = check_language(settings.language)
         self.settings = settings
         self.origins = origins
 
@@ -299,6 +301,7 @@ class Collection:
         filters: Filters = NO_FILTERS,
         cut: bool = True,
         predicted: bool = True,
+        verbatim: bool = False,
         ids: Sequence[int] | None = None,
         offset: int | None = None,
         count: bool = False,
@@ -317,6 +320,9 @@ class Collection:
             Leave out predictions below the cut-off.
         predicted : bool
             False leaves out all predictions and suggestions.
+        verbatim : bool
+            Search every word as it is typed, as words in quotes are. By default a word that no
+            picture has is searched as the nearest one; `Results.corrections` names both.
         ids : sequence of int, optional
             Only these pictures may appear.
         offset : int, optional
@@ -327,7 +333,9 @@ class Collection:
         """
         from sightline.collection.search import Examples, answer
         from sightline.collection.search.words import SearchOptions
+        from sightline.words.grammar import as_typed
 
+        query = as_typed(query) if verbatim else query
         n = self.k_or_default(k)
         only = None if ids is None else tuple(ids)
         options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)

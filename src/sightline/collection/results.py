@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.query import Constraint, NotLearned
+from sightline.collection.corrections import Correction
+from sightline.collection.query import Constraint, NotLearned, Wording
 from sightline.collection.search.starting_words import StartingWords
 from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
@@ -78,6 +79,10 @@ class Results:
         pictures have, None where no model was asked.
     constraints : tuple of Constraint
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
+    corrections : tuple of Correction
+        Words that were searched in place of mistyped ones.
+    wording : Wording
+        Stop words that were left out, and words that were taken as they are written.
     suggested : StartingWords
         Words that no model has learned and a network answers; hits by them have the match
         "suggested".
@@ -96,6 +101,8 @@ class Results:
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
+    corrections: tuple[Correction, ...] = field(default=(), kw_only=True)
+    wording: Wording = field(default_factory=Wording, kw_only=True)
     suggested: StartingWords = field(default_factory=StartingWords, kw_only=True)
     store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
 
@@ -111,7 +118,9 @@ class Results:
             "version": self.version, "hits": [dict[str, Json](h.to_dict(root)) for h in self.hits],
             "unknown": [{"word": u.word, "near": list[Json](u.near)} for u in self.unknown],
             "not_learned": [w.to_dict() for w in self.not_learned], "predicted": self.predicted,
-            "constraints": [c.to_dict() for c in self.constraints], "served": self.served,
+            "constraints": [c.to_dict() for c in self.constraints],
+            "corrections": [c.to_dict() for c in self.corrections],
+            "wording": self.wording.to_dict(), "served": self.served,
             "suggested": [w.to_dict() for w in self.suggested.words],
         }  # fmt: skip
 

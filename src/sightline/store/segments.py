@@ -30,6 +30,7 @@ MERGED_ROWS = 32_768
 _MAX_SMALL = 4
 _DEAD_SHARE = 0.25
 _MAX_RUNS = 256
+_NO_ROWS = np.zeros(0, np.int32)
 
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
@@ -156,6 +157,11 @@ class OpenSegment:
             return np.zeros(0, np.int32)
         start = self.base["term_start"]
         return np.asarray(self.base["term_row"][start[i] : start[i + 1]])
+
+    def postings_of(self, terms: Ints) -> NDArray[np.int32]:
+        """Return the rows, dead ones included, whose picture has any of some terms, ascending."""
+        rows = [self.postings(t) for t in terms.tolist()]
+        return rows[0] if len(rows) == 1 else np.unique(np.concatenate([_NO_ROWS, *rows]))
 
     def words(self, row: int) -> Ints:
         """Return the term ids a picture has."""

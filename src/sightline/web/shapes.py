@@ -28,6 +28,7 @@ from sightline.web.problems import Problem
 from sightline.web.service import Service
 
 if TYPE_CHECKING:
+    from sightline.collection.corrections import Correction
     from sightline.collection.query import NotLearned as UnlearnedWord
     from sightline.collection.results import Results
     from sightline.records import Hit as Found
@@ -196,10 +197,18 @@ class Unknown(BaseModel):
 
 
 class NotLearnedResponse(BaseModel):
-    """A word that the model has not learned, and its number of pictures."""
+    """A word that the model has not learned, its number of pictures, and learned words near it."""
 
     word: str
     pictures: int
+    near: list[str]
+
+
+class CorrectionResponse(BaseModel):
+    """A word of the query that no picture has, and the words searched in its place."""
+
+    typed: str
+    searched: list[str]
 
 
 class ConstraintResponse(BaseModel):
@@ -233,8 +242,9 @@ class HitsResponse(BaseModel):
 
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
-    was used. `constraints` says of each word with a sign whether tags alone decided. `suggested`
-    lists the words that a network answers, since no model has learned them.
+    was used. `constraints` says of each word with a sign whether tags alone decided. `corrections`
+    are words that were searched in place of mistyped ones; words in quotes are searched as typed.
+    `suggested` lists the words that a network answers, since no model has learned them.
     """
 
     version: int
@@ -246,6 +256,7 @@ class HitsResponse(BaseModel):
     not_learned: tuple[NotLearnedResponse, ...] = ()
     predicted: bool | None = None
     constraints: tuple[ConstraintResponse, ...] = ()
+    corrections: tuple[CorrectionResponse, ...] = ()
     suggested: tuple[StartingWordResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
@@ -260,7 +271,12 @@ def hit(h: Found) -> HitResponse:
 
 def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearnedResponse, ...]:
     """Return the response of words that the model has not learned."""
-    return tuple(NotLearnedResponse(word=w.word, pictures=w.pictures) for w in words)
+    return tuple(NotLearnedResponse.model_validate(w.to_dict()) for w in words)
+
+
+def corrections(words: Iterable[Correction]) -> tuple[CorrectionResponse, ...]:
+    """Return the response of words that were searched in place of mistyped ones."""
+    return tuple(CorrectionResponse.model_validate(c.to_dict()) for c in words)
 
 
 def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsResponse:
@@ -283,10 +299,11 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         constraints=tuple(
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
+        corrections=corrections(results.corrections), missing=results.missing,
         suggested=tuple(
             StartingWordResponse.model_validate(w.to_dict()) for w in results.suggested.words
         ),
-        missing=results.missing, said=(*remarks, *_said_of(results)),
+        said=(*remarks, *results.wording.lines(), *_said_of(results)),
     )  # fmt: skip
 
 

@@ -46,6 +46,8 @@ from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words import tokens
 
 T = TypeVar("T")
+# Noted once captions that name their language were divided by language.
+_LANGUAGES_READ = "languages_read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,11 +294,22 @@ class IndexRun:
             self._changes = from_files(
                 self.writer.catalogue, self._files, now, folders, self._leaving
             )
+        if self.writer.catalogue.meta(_LANGUAGES_READ) is None:
+            now = {**self._with_languages(), **now}
         live = set(self._ids_now())
         if self._other_rules():
             known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
             now.update((p, {t.source: t for t in w}) for p, w in known.items())
         self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
+
+    def _with_languages(self) -> dict[int, dict[str, Tags]]:
+        """Return the words of pictures whose captions name languages, if they are still one text.
+
+        No file is read.
+        """
+        catalogue, txt_as = self.writer.catalogue, self.options.txt_as
+        pictures = catalogue.with_text(tags.LANGUAGE_MARK)
+        return {p: tags.clean(catalogue.words(p), txt_as) for p in pictures}
 
     def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[FileStamp]) -> None:
         if not now:
@@ -340,6 +353,7 @@ class IndexRun:
     def _finish(self, before: int) -> None:
         w = self.writer
         meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
+        meta.append((_LANGUAGES_READ, "1"))
         meta += [("left_out", self._left_out), ("txt_as", self.options.txt_as)]
         if not self._files.failed:
             # Otherwise the next run reads the tables again, and reports the problems again.

@@ -11,7 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,7 +212,8 @@ def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, st
             f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
             "Run: sightline train"
         )
-    return model, aligned(dataset, model.terms), spelled
+    named = replace(dataset, terms=model.aliases.names_of(dataset.terms))
+    return model, aligned(named, model.terms), spelled
 
 
 def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:

@@ -90,9 +90,10 @@ def measure_candidate(
 
 def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float64], Bools]:
     """Return the AvgP of the served model's proof, and for which queries it knows all words."""
-    knows = current.knows(held.dataset.terms)
+    terms = current.aliases.names_of(held.dataset.terms)
+    knows = current.knows(terms)
     common = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
-    columns = np.minimum(np.searchsorted(current.terms, held.dataset.terms), len(current.terms) - 1)
+    columns = np.minimum(np.searchsorted(current.terms, terms), len(current.terms) - 1)
     rows = current.combination.rows(current.proof.scores(held.dataset.views))[:, columns]
     # Words count as for the candidate: what is served knows how many held-out pictures have them.
     queries = combined(held.queries, current.combination, held.idf)

@@ -1,6 +1,8 @@
 """Words that were saved from judging sessions, and how they join the model of ordinary words.
 
-No picture has them but by a session, so a few positives and some negatives are all there is.
+No picture has them but by a session, so a few positives and some negatives are all there is. Words
+that the tagged pictures cannot teach, since few are tagged or nearly all have the word, are learned
+in the same way (`dataset.load_dataset`).
 They are learned by kernel ridge from a data set of their own, whatever ranker learns the ordinary
 words, which therefore do not change with sessions. Each saved word is reported by itself: on how
 many pictures it is, and how it does on the held-out ones among them. Fewer than `FEWEST_HELD_OUT`
@@ -21,6 +23,7 @@ from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
+from sightline.collection.models.evidence import Evidence, gather_evidence
 from sightline.collection.models.held_out import HeldOutQueries, measure
 from sightline.collection.models.queries import one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit, saved_recipe
@@ -81,11 +84,11 @@ class SavedWord:
         many = f"{self.pictures} picture{'s' * (self.pictures != 1)}"
         known = f"{self.word!r} is on {many}, {self.held_out} of them held out"
         if self.avgp is None or self.untrained is None:
-            return f"{known}: nothing measures it yet. Judge more pictures, and save them again"
+            return f"{known}: nothing measures it yet. Add pictures that fit"
         figures = f"AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
         if not self.is_proven:
             figures = f"not yet proven; with each left out in turn: {figures}"
-        more = "; it ranks them no better than chance, so judge more pictures"
+        more = "; it ranks them no better than chance, so add pictures that fit"
         return f"{known}: {figures}" + more * (self.avgp <= self.untrained)
 
 
@@ -116,10 +119,20 @@ def load_known(
     records = saved_sessions(log)
     judgements += _negatives(records, session_cap)
     source = (reader.snapshot, judgements, feature_names, most_words)
-    dataset = load_dataset(*source, saved_terms(reader, records))
+    evidence = gather_evidence(reader, judgements)
+    saved = _only_saved(saved_terms(reader, records), evidence)
+    dataset = load_dataset(*source, saved, evidence)
     if shared_space and dataset.saved is not None:
-        dataset = load_dataset(*source)
+        dataset = load_dataset(*source, evidence=evidence, against_untagged=False)
     return dataset, clicks
+
+
+def _only_saved(saved: frozenset[int], evidence: Evidence) -> frozenset[int]:
+    """Return what saved terms are learned as, where sessions alone gave all forms of the word."""
+    counts_as = evidence.counts_as
+    names = {name for t in saved if (name := counts_as.get(t, t)) is not None}
+    others = {name for t, name in counts_as.items() if t not in saved and t in evidence.spelled}
+    return frozenset(n for n in names - others if n in saved)
 
 
 def saved_sessions(log: EventLog) -> list[SessionRecord]:

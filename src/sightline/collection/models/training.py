@@ -195,10 +195,12 @@ def train(
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
+    n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
     name, version = before, 0
     if served_fit is not None:
         about, arrays = make_model(dataset, served, candidate, served_fit, extra)
         about["basis"], about["most_words"] = dataset.basis(), most
+        about["words"] = n_words
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
@@ -207,7 +209,6 @@ def train(
             note=f"train: {served.recipe}", wait=wait, progress=progress,
             scorer=lambda saved: segment_scorer(saved, compute),
         )  # fmt: skip
-    n_words = len(dataset.terms) + (len(dataset.saved.terms) if dataset.saved is not None else 0)
     return TrainReport(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
@@ -351,6 +352,7 @@ def make_model(
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
+    aliases = dataset.aliases
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -363,9 +365,10 @@ def make_model(
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
+        aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
-        served, proof_fit, curve,
+        served, proof_fit, curve, aliases,
     )  # fmt: skip
 
 

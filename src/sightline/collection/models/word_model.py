@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
+from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
 from sightline.collection.models.versions import WORDS, measured_text
@@ -68,6 +69,9 @@ class WordModel:
         Where lists of hits end.
     served, proof : Fitted
         Fitted to everything, and without the held-out pictures.
+    aliases : Aliases
+        Terms that were learned as others: other forms of a word, and words that always occur with
+        another.
     text_curve : ndarray of float64 or None
         From the score of a text for a picture to how likely it fits (see `texts`); None where they
         share no space.
@@ -84,6 +88,7 @@ class WordModel:
     served: Fitted
     proof: Fitted
     text_curve: NDArray[np.float64] | None = None
+    aliases: Aliases = NO_ALIASES
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -96,8 +101,20 @@ class WordModel:
         out: NDArray[np.bool_] = self.terms[columns] == terms
         return out
 
-    def query(self, terms: Ints, weights: Sequence[float]) -> WordQuery:
-        """Return a query for words it knows, each with the weight the user gave it."""
+    def learned_term(self, terms: Sequence[int]) -> int | None:
+        """Return the term that it knows the first of some terms by; None if it knows none."""
+        named = self.aliases.names_of(np.array(terms, np.int64))
+        known = named[self.knows(named)]
+        return int(known[0]) if len(known) else None
+
+    def query(
+        self, terms: Ints, weights: Sequence[float], forms: Sequence[Ints] | None = None
+    ) -> WordQuery:
+        """Return a query for words it knows, each with the weight the user gave it.
+
+        `forms` are the tags that count as each word; by default those that were learned as it.
+        """
+        groups = [self.aliases.forms_of(t) for t in terms.tolist()] if forms is None else forms
         order = np.argsort(terms)
         columns = np.searchsorted(self.terms, terms[order])
         of_user = np.asarray(weights, np.float64)[order]
@@ -105,6 +122,7 @@ class WordModel:
             terms[order],
             np.asarray(self.combination.weights(self.idf[columns], of_user), np.float32),
             np.asarray(self.combination.known_[columns], np.float32),
+            tuple(groups[i] for i in order),
         )
 
     def least(self, query: WordQuery, best: float) -> float:
@@ -134,12 +152,14 @@ class WordModel:
         """Return the texts of a segment's pictures, all words that each has, as points."""
         from scipy.sparse import csr_matrix
 
-        start, terms = base["word_start"], base["terms"]
+        start, terms = base["word_start"], self.aliases.names_of(base["terms"])
         at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
         known = (self.terms[at] == terms)[base["word"]]
         row = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
         cells = (np.ones(len(row)), (row, at[base["word"][known]]))
         labels = csr_matrix(cells, shape=(len(start) - 1, len(self.terms)))
+        # Two forms of a word are the word once.
+        labels.data[:] = 1
         return self.served.text_points(labels)
 
     def scores(self, segment: OpenSegment) -> Scores | None:
@@ -168,6 +188,7 @@ def to_saved(
     served: Fitted,
     proof: Fitted,
     text_curve: NDArray[np.float64] | None = None,
+    aliases: Aliases = NO_ALIASES,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -181,6 +202,8 @@ def to_saved(
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
+    if len(aliases):
+        arrays |= {"aliases": aliases.terms, "alias_names": aliases.names}
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -204,6 +227,9 @@ def from_saved(saved: SavedModel) -> WordModel:
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
+            Aliases(np.asarray(arrays["aliases"]), np.asarray(arrays["alias_names"]))
+            if "aliases" in arrays
+            else NO_ALIASES,
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
@@ -348,7 +374,8 @@ def describe_model(store_folder: StoreFolder, name: str) -> str:
     model = load_word_model(store_folder, name)
     if model is None:
         return ""
-    summary = f"{len(model.terms)} words by {model.served.recipe}"
+    n_words = model.about.get("words", len(model.terms))
+    summary = f"{n_words} words by {model.served.recipe}"
     return summary + measured_text(WORDS, model.about, "pictures", "untrained")
 
 

@@ -90,10 +90,11 @@ def search_by_examples(
     hits, missing = best_hits(
         reader, root, both.ids[keep][order], both.scores[keep][order], k, match, learned
     )
-    constraints = ResolvedQuery.of(reader, parse_words(text)).constraints
+    asked = ResolvedQuery.of(reader, parse_words(text))
     return Results(
         tuple(hits), words.unknown, reader.snapshot.version, missing, served=reader.notice(),
-        not_learned=words.not_learned, predicted=words.predicted, constraints=constraints,
+        not_learned=words.not_learned, predicted=words.predicted,
+        constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
         store_folder=reader.store_folder, suggested=words.starting,
     )  # fmt: skip
 

@@ -19,6 +19,20 @@ export interface Unknown {
 export interface NotLearned {
   word: string;
   pictures: number;
+  near: string[];
+}
+
+export interface Correction {
+  typed: string;
+  searched: string[];
+}
+
+export interface DescribedWord {
+  word: string;
+  score: number;
+  fits: boolean;
+  tagged: boolean;
+  lift: number;
 }
 
 export interface Constraint {
@@ -46,6 +60,7 @@ export interface Hits {
   predicted: boolean | null;
   constraints?: Constraint[];
   suggested?: StartingWord[];
+  corrections?: Correction[];
   missing: number;
   said: string[];
 }

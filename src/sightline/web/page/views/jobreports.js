@@ -96,9 +96,9 @@ function details(title, ...content) {
 
 /** @param {any} w a word that was saved from a session */
 function savedWord(w) {
-  const facts = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
-  if (w.avgp === null) return `${facts}: not measured yet. Judge more pictures, and save them again.`;
-  const worse = w.avgp <= w.untrained ? "; no better than a random order, so judge more pictures" : "";
+  const facts = `“${w.word}”, learned against pictures without tags: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
+  if (w.avgp === null) return `${facts}: not measured yet. Add pictures that fit.`;
+  const worse = w.avgp <= w.untrained ? "; no better than a random order, so add pictures that fit" : "";
   const how = w.measured_by === "leave-one-out" ? "not yet proven; with each left out in turn: " : "";
   return `${facts}: ${how}AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other picture fits${worse}.`;
 }
@@ -133,7 +133,7 @@ function regions(r) {
  * @param {(Node | null)[]} more
  */
 function published(r, lines, more) {
-  const todo = r.saved?.length && r.saved.length === r.words ? "Judge more pictures, and save them again." : "Add words.";
+  const todo = r.saved?.length && r.saved.length === r.words ? "Tag or judge more pictures." : "Add words.";
   if (r.unproven) lines.push(`Unproven: too few held-out pictures to measure it. ${todo}`);
   return el(
     "div", {}, ...lines.map((text) => el("p", {}, text)),
