@@ -300,7 +300,7 @@ class _Search:
         if left and self.model is not None:
             predicted = self._found(self.model, left, allowed, ranked)
             left -= len(predicted.ids)
-        if left:
+        if left and len(self.terms):
             rest = self._with_some(left, allowed, np.concatenate([ranked, predicted.ids]))
             left -= len(rest.ids)
         suggested = _NOTHING
