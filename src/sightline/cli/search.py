@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sightline.collection.explain import Explanation
     from sightline.collection.results import Results
     from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
+    from sightline.records import Hit
 
 
 @click.command()
@@ -108,13 +109,14 @@ def search(
 ) -> int:
     """Find pictures for the words of QUERY.
 
-    Pictures that have every word come first. If a model is trained, predicted pictures follow, with
-    their probability; otherwise, pictures that have some of the words. Nouns that no model has
-    learned are answered by a network, if the extra deep is installed: such hits are marked as
-    suggested.
+    Pictures that have every word come first, marked "exact". If a model is trained, predicted
+    pictures follow, with the probability that they fit; then pictures that have some of the words,
+    marked "partial". Scores, by which they are ordered, are in --json and --csv. Nouns that no
+    model has learned are answered by a network, if the extra deep is installed: such hits come last
+    and are marked "suggested".
 
     \b
-    tree snow            pictures with both words first (score above 1), then predicted ones
+    tree snow            pictures with both words first, then predicted ones
     +barn                must have this word
     -people              must not have this word
     2:red                counts twice as much
@@ -169,11 +171,7 @@ def search(
     if as_json:
         print_json(_as_json(text, c, results, [{"why": w.to_dict()} for w in whys]))
     elif as_csv:
-        rows = [
-            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match)
-            for h in results.hits
-        ]
-        print_csv(["score", "path", "tagged", "learnt", "match"], rows)
+        print_csv(_COLUMNS, (_csv_row(c, h) for h in results.hits))
     else:
         for i, h in enumerate(results.hits):
             print_hit(c, h, filepath_only=filepath_only, null=null)
@@ -190,6 +188,15 @@ def _compute_features(c: Collection, text: str, examples: tuple[Sequence[str], .
 
     if any(examples) or parse(text).pictures:
         compute_features(c)
+
+
+_COLUMNS = ("score", "path", "tagged", "learnt", "match", "probability")
+
+
+def _csv_row(c: Collection, h: Hit) -> tuple[object, ...]:
+    likely = "" if h.probability is None else h.probability
+    path = text_of(full_path(c, h.path))
+    return h.score, path, int(h.tagged), int(h.learned), h.match, likely
 
 
 def _show_where(
@@ -211,7 +218,7 @@ def _show_where(
 
 
 def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
-    """Return the results of a long text; needs a ranker with a shared space."""
+    """Return the results of a long text."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as e:
@@ -302,6 +309,8 @@ def _explain(c: Collection, results: Results) -> None:
     if results.suggested.words and not results.hits:
         click.echo("None is likely enough; the best are shown with --no-cutoff.", err=True)
     say_missing(results)
+    if (answer := getattr(results, "text_answer", None)) is not None:
+        click.echo(str(answer), err=True)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:
         if line:

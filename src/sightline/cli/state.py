@@ -31,6 +31,8 @@ def show_state(collection: str | None, store: str | None) -> None:
     click.echo(f"model: {s.word_model or 'nothing yet'}")
     if s.similarity_model:
         click.echo(f"similarity: {s.similarity_model}")
+    if s.text_model:
+        click.echo(f"texts: {s.text_model}")
     if s.region_model:
         click.echo(f"regions: {s.region_model}")
     click.echo(f"store: {c.store_folder.path}")

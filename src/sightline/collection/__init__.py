@@ -387,11 +387,14 @@ class Collection:
     def search_text(
         self, text: str, k: int | None = None, *, filters: Filters = NO_FILTERS
     ) -> Results:
-        """Find pictures for a long text, such as an article, in the shared space.
+        """Find pictures for a long text, such as an article.
 
-        Unlike in `search`, the text has no grammar, and no picture needs to have its words. A
-        score is the probability that the picture's own words share one with the text. Words that
-        were not learned do not count; `Results.not_learned` names them.
+        Unlike in `search`, the text has no grammar, and no picture needs to have its words. Words
+        that were not learned do not count; `Results.not_learned` names them. The text model
+        answers: a score is the probability that the picture's own words share one with the text.
+        Where there is no text model, or the word model ranked pictures better for held-out texts,
+        that answers: a score is the probability that a picture has one of the words, rare ones
+        counting more. `Results.text_answer` says which model it was.
         """
         from sightline.collection.search.texts import search_text
 

@@ -45,12 +45,15 @@ class Snapshot:
         self.model = version.model
         self.similar = version.similar
         self.regions = version.regions
+        self.text = version.text
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
 
     @cached_property
     def published(self) -> Published:
         """The version as engines see it."""
-        return Published(self.version, self.model, self.segments, self._listed, self._returned)
+        return Published(
+            self.version, self.model, self.segments, self._listed, self._returned, self.text
+        )
 
     def ids(self) -> Ints:
         """Return the ids of all pictures, ascending."""

@@ -174,14 +174,16 @@ class HitResponse(BaseModel):
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
     if it has some of the words, "suggested" if a network found it, "similar" if it was compared
-    with pictures. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a model took part in
-    the score) are of earlier releases.
+    with pictures. `probability` is how likely a prediction or suggestion by words alone fits, else
+    null; `score` only orders hits. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a
+    model took part in the score) are of earlier releases.
     """
 
     id: int
     path: str
     score: float
     match: MatchKind
+    probability: float | None = None
     name: str
     tagged: bool
     learnt: bool
@@ -224,6 +226,18 @@ class ConstraintResponse(BaseModel):
     predicted: bool
 
 
+class TextAnswerResponse(BaseModel):
+    """Which kind of model ranked pictures for a text, `text` or `words`, and why.
+
+    `why` is empty for the text model as usual; else `no text model`, `no word learned` (by the
+    other), or `better` for held-out texts.
+    """
+
+    model: str
+    why: str
+    remark: str
+
+
 class StartingWordResponse(BaseModel):
     """A word that no model has learned and a network answers, by `classes` and others."""
 
@@ -239,6 +253,8 @@ class HitsResponse(BaseModel):
     `total` is the length of the whole list, `within` the number of its first pictures that have
     every word or are above the cut-off. Both are null unless requested, `within` also if nothing is
     predicted. `missing` counts hits whose files are gone; they are left out.
+
+    `said` are remarks; of a long text, `text_answer` says which kind of model answered, and why.
 
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
@@ -260,6 +276,7 @@ class HitsResponse(BaseModel):
     suggested: tuple[StartingWordResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
+    text_answer: TextAnswerResponse | None = None
 
 
 def hit(h: Found) -> HitResponse:
@@ -300,10 +317,12 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
         corrections=corrections(results.corrections), missing=results.missing,
+        said=(*remarks, *results.wording.lines(), *_said_of(results)),
         suggested=tuple(
             StartingWordResponse.model_validate(w.to_dict()) for w in results.suggested.words
         ),
-        said=(*remarks, *results.wording.lines(), *_said_of(results)),
+        text_answer=None if results.text_answer is None
+        else TextAnswerResponse.model_validate(results.text_answer.to_dict()),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from sightline.collection.models.dataset import (
 )
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
-from sightline.errors import UsageError
+from sightline.errors import MissingExtra, UsageError
 from sightline.records import QuerySet
 from sightline.vectors import Fingerprint
 
@@ -159,6 +159,16 @@ class Fitted:
             for i in range(len(recipe.features))
         )
         return cls(recipe, weightings, plain_arrays)
+
+
+def check_installed(model: str, recipe: Any) -> None:
+    """Raise if the ranker of a model came with a package that is not installed any more."""
+    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
+    if package and name not in plugins.rankers():
+        raise MissingExtra(
+            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
+            f"is not installed. Install {package}, or train again: sightline train"
+        )
 
 
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:

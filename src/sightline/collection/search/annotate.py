@@ -18,6 +18,7 @@ import numpy as np
 from sightline._typing import Doubles
 from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import View
+from sightline.collection.models.text_model import TextModel
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
@@ -97,8 +98,7 @@ def describe(
     query_picture = find(reader, root, picture)
     views = views_of(reader, model, query_picture, settings, compute)
     rows = model.combination.rows(model.served.scores(views))[0]
-    # In a query of one word its weight is 1.
-    likely = model.combination.probability(rows, 1.0)
+    likely = model.combination.word_probabilities(rows, np.arange(len(rows)))
     lift = likely / base_rates(reader.snapshot, model)
     best = np.argsort(-informativeness(likely, lift), kind="stable")[:k]
     tags = np.array(sorted(_tags_of(reader, query_picture)), np.int64)
@@ -165,7 +165,11 @@ def _tags_of(reader: Reader, picture: QueryPicture) -> set[int]:
 
 
 def views_of(
-    reader: Reader, model: WordModel, named: QueryPicture, s: Settings, compute: Compute | None
+    reader: Reader,
+    model: WordModel | TextModel,
+    named: QueryPicture,
+    s: Settings,
+    compute: Compute | None,
 ) -> dict[str, View]:
     """Return the picture's rows of every feature of the model; missing ones are computed."""
     features = model.features
@@ -179,7 +183,7 @@ def views_of(
     if lacking:
         name = Fingerprint.parse(lacking[0]).name
         raise CollectionError(
-            f"{shown(named.file)} has no feature {name!r}, which the word model needs, and it "
+            f"{shown(named.file)} has no feature {name!r}, which the model needs, and it "
             "cannot be computed here. Run: sightline index"
         )
     return dict(zip(features, described.views, strict=True))
