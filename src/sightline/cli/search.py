@@ -111,7 +111,9 @@ def search(
 
     Pictures that have every word come first, marked "exact". If a model is trained, predicted
     pictures follow, with the probability that they fit; then pictures that have some of the words,
-    marked "partial". Scores, by which they are ordered, are in --json and --csv.
+    marked "partial". Scores, by which they are ordered, are in --json and --csv. Nouns that no
+    model has learned are answered by a network, if the extra deep is installed: such hits come last
+    and are marked "suggested".
 
     \b
     tree snow            pictures with both words first, then predicted ones
@@ -302,6 +304,10 @@ def _explain(c: Collection, results: Results) -> None:
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
     say_words(results)
     say_constraints(results)
+    for line in results.suggested.lines():
+        click.echo(line, err=True)
+    if results.suggested.words and not results.hits:
+        click.echo("None is likely enough; the best are shown with --no-cutoff.", err=True)
     say_missing(results)
     if (answer := getattr(results, "text_answer", None)) is not None:
         click.echo(str(answer), err=True)

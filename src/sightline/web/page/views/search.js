@@ -234,14 +234,14 @@ class Search {
    */
   _caption(hit, i) {
     const mark = this.judging.markOf(hit.id);
-    const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
+    const why = hit.match === "exact" || hit.match === "predicted" || hit.match === "suggested" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const moved = this.judging.movement(hit.id, i);
     // Scores of a session are on another scale; show the rank.
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
     const value = ranked ? `#${i + 1}` : hitLabel(hit);
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
-    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
+    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : hit.match === "suggested" ? "◌ " : "";
     const parts = [hit.path, `${ranked ? "rank " : ""}${value}${moved}`, ranked || hit.match === "predicted" ? why : "", mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: parts.filter(Boolean).join(", ") };
   }

@@ -48,7 +48,7 @@ function summary(report, words) {
     ? null
     : report.with_words
       ? el("p", {}, "No model is trained yet: searches find only pictures that have the words. ", el("a", { href: "#/train" }, "Train one"), ".")
-      : el("p", {}, "No picture has a word yet. Search by a picture, judge which hits fit, and save them as a word.");
+      : el("p", {}, report.starting_words ? "No picture has a word yet. A network suggests pictures for nouns, such as dog, bird or car. Or search by a picture, judge which hits fit, and save them as a word." : "No picture has a word yet. Search by a picture, judge which hits fit, and save them as a word.");
   const picks = words.map((w) => el("a", { class: "chip", href: `#/search?q=${encodeURIComponent(/\s/.test(w.word) ? `"${w.word}"` : w.word)}` }, w.word));
   return el(
     "div", { class: "notice" },
