@@ -295,6 +295,6 @@ def test_a_text_that_is_too_long_for_a_query_is_searched_as_a_text(visitor: Visi
     visitor.watch.expect("/v1/search")
     page = visitor.go()
     visitor.search("many words " * 300)
-    expect(page.get_by_text("this one has 3,299")).to_be_visible()
+    expect(page.get_by_text("A query may have 64 words and 1,000 characters.")).to_be_visible()
     with page.expect_response(lambda r: r.url.endswith("/v1/search/text")):
         page.get_by_role("button", name="Search by the whole text").click()
