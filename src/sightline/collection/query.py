@@ -129,7 +129,8 @@ class Wording:
         >>> Wording(("a", "of"), verbatim=(("dogs", "dog"),)).lines()[1]
         '"dogs" matches this form alone; predictions are for dogs, dog'
         """
-        named = ", ".join(self.stop_words)
+        more = f" and {len(self.stop_words) - _NAMED} more" if len(self.stop_words) > _NAMED else ""
+        named = ", ".join(self.stop_words[:_NAMED]) + more
         lines = [f"stop words left out: {named} (in quotes they are searched)"] if named else []
         if self.only_stop_words:
             lines = ["all words are stop words: searched as they are written, nothing is predicted"]

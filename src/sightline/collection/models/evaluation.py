@@ -129,8 +129,8 @@ class Evaluation:
     `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
     words with their AvgP and the number of held-out pictures that have them; `harmed` are the
     queries that are worse than chance, those that lost most first. `reliability` is that of the
-    probabilities of the first hits of each word, `several_reliability` of each query of several. `texts` is
-    that of the text model, if there is one.
+    probabilities of the first hits of each word, `several_reliability` of each query of several.
+    `texts` is that of the text model, if there is one.
     """
 
     recipe: str

@@ -62,7 +62,7 @@ class TextModel:
         Slope and offset of the curve from a score to a probability; None for models of early
         releases.
     aliases : Aliases
-        Terms that were learned as others, as of a word model.
+        Terms that were learned as others.
     """
 
     name: str
@@ -86,9 +86,7 @@ class TextModel:
 
     def learned_term(self, terms: Sequence[int]) -> int | None:
         """Return the term that it knows the first of some terms by; None if it knows none."""
-        named = self.aliases.names_of(np.array(terms, np.int64))
-        known = named[self.knows(named)]
-        return int(known[0]) if len(known) else None
+        return self.aliases.learned(terms, self.terms)
 
     def points_of(self, what: str) -> str:
         """Return by which name the store ranks points of pictures, or of their texts."""
@@ -123,8 +121,7 @@ class TextModel:
         arrays: Arrays = {"terms": self.terms}
         if self.curve is not None:
             arrays["curve"] = self.curve
-        if len(self.aliases):
-            arrays |= {"aliases": self.aliases.terms, "alias_names": self.aliases.names}
+        arrays |= self.aliases.to_arrays()
         return about, arrays | self.served.to_arrays("served.") | self.proof.to_arrays("proof.")
 
     @classmethod
@@ -139,10 +136,7 @@ class TextModel:
                 saved.name, about, np.asarray(arrays["terms"]),
                 Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
                 Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
-                np.asarray(arrays["curve"]),
-                Aliases(np.asarray(arrays["aliases"]), np.asarray(arrays["alias_names"]))
-                if "aliases" in arrays
-                else NO_ALIASES,
+                np.asarray(arrays["curve"]), Aliases.from_arrays(arrays),
             )  # fmt: skip
         except (KeyError, ValueError, TypeError, DataError) as e:
             raise StoreDamaged(

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sightline._typing import Arrays, Floats, Ints
+from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
@@ -104,9 +104,7 @@ class WordModel:
 
     def learned_term(self, terms: Sequence[int]) -> int | None:
         """Return the term that it knows the first of some terms by; None if it knows none."""
-        named = self.aliases.names_of(np.array(terms, np.int64))
-        known = named[self.knows(named)]
-        return int(known[0]) if len(known) else None
+        return self.aliases.learned(terms, self.terms)
 
     def query(
         self, terms: Ints, weights: Sequence[float], forms: Sequence[Ints] | None = None
@@ -219,8 +217,7 @@ def to_saved(
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
-    if len(aliases):
-        arrays |= {"aliases": aliases.terms, "alias_names": aliases.names}
+    arrays |= aliases.to_arrays()
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -249,9 +246,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
             np.asarray(arrays.get("base_rates", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
-            Aliases(np.asarray(arrays["aliases"]), np.asarray(arrays["alias_names"]))
-            if "aliases" in arrays
-            else NO_ALIASES,
+            Aliases.from_arrays(arrays),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
