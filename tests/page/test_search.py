@@ -267,6 +267,8 @@ def test_words_that_were_not_learned_are_named_above_the_hits(visitor: Visitor) 
     expect(line).to_have_count(0)
     visitor.search("xyzzy")
     expect(line).to_contain_text("Nothing is predicted")
+    visitor.page.get_by_role("link", name="red", exact=True).click()
+    expect(visitor.grid.locator(".predicted").first).to_be_visible()
 
 
 def test_what_decided_on_words_with_a_sign_stands_above_the_hits(visitor: Visitor) -> None:
