@@ -126,13 +126,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = ordered(items, processes)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """Let the collector of garbage leave alone what stays until the end.
 
     Each of its full rounds would look at half a million objects, and in a forked process copy them.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        # What is left is little, and most of it ends with its test.
+        gc.set_threshold(5_000, 10, 10)
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,6 +11,7 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.tagging.review import Review, pending, settle
 from sightline.collection.tagging.suggest import Suggestion
+from sightline.compute.inline import InlineCompute
 from sightline.errors import StoreBusy, UsageError
 from sightline.store.locks import Lock
 from tests.factories.judging_collections import events_of
@@ -86,7 +87,7 @@ def test_a_no_is_remembered_for_good_also_by_the_next_model(own: Collection) -> 
         _, no, doubt = some(review)
         review.answer(no, False)
         review.answer(doubt, False)  # It is a cow, says the owner.
-    assert own.index().seen
+    assert own.index(compute=InlineCompute()).seen
     with own.store_folder.reader() as reader:
         assert reader.snapshot.regions
     left = own.tag()

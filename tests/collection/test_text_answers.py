@@ -127,9 +127,9 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
 ) -> None:
     train_words(store_folder)
     with store_folder.reader() as reader:
-        alone = ask(reader, "A word1 and a word1.")
+        alone = ask(reader, "A word1 and a word1 of zyxwvut.")
         assert alone.text_answer == TextAnswer("words", "no text model")
-        assert not alone.not_learned and alone.wording.stop_words == ("a", "and")
+        assert [w.word for w in alone.not_learned] == ["zyxwvut"]
     figures = train_texts(store_folder).proof.extra
     with store_folder.reader() as reader:
         answered = ask(reader, "word1").text_answer
@@ -148,11 +148,11 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
         assert by_text.text_answer == TextAnswer("text") and by_text.hits
         # A word that the model to ask first has not learned is left to the other.
         monkeypatch.setattr(
-            "sightline.collection.models.text_model.TextModel.learned_term", lambda _, terms: None
+            "sightline.collection.models.text_model.TextModel.learned_term", lambda *_: None
         )
         other = ask(reader, "word1")
         assert other.text_answer == TextAnswer("words", "no word learned") and other.hits
-        with pytest.raises(UsageError, match="No model has learned one of the 2"):
+        with pytest.raises(UsageError, match="No model has learned any of the words"):
             ask(reader, "zyxwvut qwpoeiru")
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sightline.collection.explain import Explanation
     from sightline.collection.results import Results
     from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
+    from sightline.records import Hit
 
 
 @click.command()
@@ -108,11 +109,12 @@ def search(
 ) -> int:
     """Find pictures for the words of QUERY.
 
-    Pictures that have every word come first. If a model is trained, predicted pictures follow, with
-    their probability; otherwise, pictures that have some of the words.
+    Pictures that have every word come first, marked "exact". If a model is trained, predicted
+    pictures follow, with the probability that they fit; then pictures that have some of the words,
+    marked "partial". Scores, by which they are ordered, are in --json and --csv.
 
     \b
-    tree snow            pictures with both words first (score above 1), then predicted ones
+    tree snow            pictures with both words first, then predicted ones
     +barn                must have this word
     -people              must not have this word
     2:red                counts twice as much
@@ -167,11 +169,7 @@ def search(
     if as_json:
         print_json(_as_json(text, c, results, [{"why": w.to_dict()} for w in whys]))
     elif as_csv:
-        rows = [
-            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match)
-            for h in results.hits
-        ]
-        print_csv(["score", "path", "tagged", "learnt", "match"], rows)
+        print_csv(_COLUMNS, (_csv_row(c, h) for h in results.hits))
     else:
         for i, h in enumerate(results.hits):
             print_hit(c, h, filepath_only=filepath_only, null=null)
@@ -188,6 +186,15 @@ def _compute_features(c: Collection, text: str, examples: tuple[Sequence[str], .
 
     if any(examples) or parse(text).pictures:
         compute_features(c)
+
+
+_COLUMNS = ("score", "path", "tagged", "learnt", "match", "probability")
+
+
+def _csv_row(c: Collection, h: Hit) -> tuple[object, ...]:
+    likely = "" if h.probability is None else h.probability
+    path = text_of(full_path(c, h.path))
+    return h.score, path, int(h.tagged), int(h.learned), h.match, likely
 
 
 def _show_where(

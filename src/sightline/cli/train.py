@@ -347,10 +347,11 @@ def show_report(r: TrainReport) -> None:
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
     if p.n:
+        harmed = int(p.extra["significantly_harmed"])
         click.echo(
             f"On {p.n} held-out quer{'y' if p.n == 1 else 'ies'}: mean AvgP {p.candidate:.3f}, "
             f"untrained {p.baseline:.3f} (p {p_text(p.p)}; "
-            f"{p.helped} queries better, {p.harmed} worse)"
+            f"{harmed or 'no'} quer{'y' if harmed == 1 else 'ies'} worse than chance)"
         )
     if p.current is not None:
         click.echo(

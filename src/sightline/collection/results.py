@@ -165,7 +165,7 @@ class Results:
         }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Return a plain row for each hit: id, path, file, score and match."""
+        """Return a plain row for each hit: id, path, file, score, match and probability."""
         return [
             {
                 "id": h.picture,
@@ -173,6 +173,7 @@ class Results:
                 "file": str(h.file),
                 "score": h.score,
                 "match": h.match,
+                "probability": h.probability,
             }
             for h in self.hits
         ]
@@ -189,7 +190,7 @@ class Results:
             import pandas
         except ImportError:
             raise MissingExtra("to_pandas needs pandas. Run: pip install pandas") from None
-        columns = ["id", "path", "file", "score", "match"]
+        columns = ["id", "path", "file", "score", "match", "probability"]
         return pandas.DataFrame(self.to_dicts(), columns=columns)
 
     def _repr_html_(self) -> str:
@@ -204,15 +205,17 @@ def hits_of(
     scores: Sequence[float],
     match: MatchKind | Callable[[int], MatchKind],
     learned: bool = False,
+    probabilities: Sequence[float] | None = None,
 ) -> tuple[list[Hit], int]:
     """Return pictures as hits, in the order given, and how many have no file any more."""
     facts = reader.catalogue.facts(ids)
     hits = []
-    for picture, score in zip(ids, scores, strict=True):
+    for i, (picture, score) in enumerate(zip(ids, scores, strict=True)):
         known = facts.get(picture)
         if known is not None and has_file(root, known):
             kind = match if isinstance(match, str) else match(picture)
-            hits.append(Hit(picture, known.path, round(score, 6), kind, root, learned))
+            likely = None if probabilities is None else round(probabilities[i], 6)
+            hits.append(Hit(picture, known.path, round(score, 6), kind, root, learned, likely))
     return hits, len(ids) - len(hits)
 
 
@@ -272,7 +275,7 @@ def _cell(hit: Hit, thumbnail: bytes) -> str:
     picture = "(no picture)"
     if data:
         picture = f'<img src="data:image/jpeg;base64,{data}" alt="{name}" style="max-width:100%">'
-    caption = f"<figcaption>{hit.score:.3f} {hit.match}<br>{name}</figcaption>"
+    caption = f"<figcaption>{hit.label}<br>{name}</figcaption>"
     style = f"margin:0;width:{_THUMBNAIL_PIXELS}px;overflow-wrap:anywhere"
     return f'<figure style="{style}">{picture}{caption}</figure>'
 

@@ -173,7 +173,8 @@ class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
-    if it has some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    if it has some of the words, "similar" if it was compared with pictures. `probability` is how
+    likely a prediction by words alone fits, else null; `score` only orders hits. `name` (`path`),
     `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
     releases.
     """
@@ -182,6 +183,7 @@ class HitResponse(BaseModel):
     path: str
     score: float
     match: MatchKind
+    probability: float | None = None
     name: str
     tagged: bool
     learnt: bool

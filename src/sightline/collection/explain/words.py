@@ -69,8 +69,9 @@ class QueryScorer:
         """Return the probabilities of the query and of each word by a picture's scores."""
         each = np.asarray(scores, np.float64)
         combination = self.word_model.combination
-        query = combination.probability(each @ self.weights, self.query_weights)
-        return float(query), *combination.probability(each, [1.0]).tolist()
+        columns = np.unique(self.at)
+        query = combination.probability(each @ self.weights, self.query_weights, columns)
+        return float(query), *combination.word_probabilities(each, self.at).tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -97,7 +97,8 @@ def _summed(s: OpenSegment, model: WordModel, terms: Ints, weights: Doubles) -> 
         if row is not None:
             # In a query of one word its weight is 1.
             likely = model.combination.probability(row, 1.0)
-        likely[s.postings(term)] = 1.0
+        for form in model.aliases.forms_of(term).tolist():
+            likely[s.postings(form)] = 1.0
         total += weight * evidence(likely)
     return total.astype(np.float32)
 
@@ -122,7 +123,7 @@ def measure_any_word(
     `texts` are the pictures whose texts ask; the tags of the pictures that are ranked are hidden.
     """
     rows = model.combination.rows(model.proof.scores(dataset.views))
-    labels = aligned(dataset, model.terms).labels[texts].multiply(model.idf).tocsr()
+    labels = aligned(dataset, model.terms, model.aliases).labels[texts].multiply(model.idf).tocsr()
     scores = np.empty((len(texts), len(dataset)), np.float32)
     for start in range(0, len(dataset), _BLOCK):
         part = slice(start, start + _BLOCK)

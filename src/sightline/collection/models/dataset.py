@@ -112,13 +112,16 @@ class Dataset:
         )  # fmt: skip
 
 
-def aligned(dataset: Dataset, terms: Ints) -> Dataset:
-    """Return the pictures with the words of another vocabulary, in its order."""
+def aligned(dataset: Dataset, terms: Ints, aliases: Aliases = NO_ALIASES) -> Dataset:
+    """Return the pictures with the words of another vocabulary, in its order.
+
+    `aliases` are terms that go by others there.
+    """
     from scipy.sparse import csr_matrix
 
-    cells = dataset.labels.tocoo()
-    column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    shared = terms[column] == dataset.terms
+    cells, named = dataset.labels.tocoo(), aliases.names_of(dataset.terms)
+    column = np.minimum(np.searchsorted(terms, named), len(terms) - 1)
+    shared = terms[column] == named
     keep = shared[cells.col]
     shape = (len(dataset), len(terms))
     labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)

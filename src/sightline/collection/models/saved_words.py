@@ -25,10 +25,10 @@ from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
 from sightline.collection.models.evidence import Evidence, gather_evidence
 from sightline.collection.models.held_out import HeldOutQueries, measure
+from sightline.collection.models.probabilities import fit_combination
 from sightline.collection.models.queries import one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit, saved_recipe
 from sightline.collection.models.selection import Selection
-from sightline.collection.models.trials import fit_combination
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
 from sightline.measures.many import untrained_average_precision
 from sightline.measures.ranking import average_precision
@@ -278,16 +278,26 @@ class JointVocabulary:
         cutoff = CutOff.from_arrays({**arrays, "h": self.values(arrays["h"], ends)})
         known = float(np.median(ordinary.known_))
         end = usual_end + float(arrays["offsets"][0]) + selected.cutoff.follow_ * known
-        slope, offset, known_saved = self._scale(ordinary.how, known, end)
+        slope, offset, known_saved, curve = self._scale(ordinary.how, known, end)
         combination = Combination(ordinary.how)
         combination.slope_ = self.values(ordinary.slope_, slope)
         combination.offset_ = self.values(ordinary.offset_, offset)
         combination.known_ = self.values(ordinary.known_, known_saved)
         combination.shown_ = ordinary.shown_
+        if ordinary.curves_ is not None:
+            curves = ordinary.curves_
+            combination.curves_ = replace(
+                curves, slope=self.values(curves.slope, curve[0]),
+                offset=self.values(curves.offset, curve[1]),
+            )  # fmt: skip
         return replace(selected, combination=combination, cutoff=cutoff)
 
-    def _scale(self, how: How, known_score: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
+    def _scale(
+        self, how: How, known_score: float, end: float
+    ) -> tuple[Doubles, Doubles, Doubles, tuple[Doubles, Doubles]]:
         """Return slope, offset and the number of a picture known to have it, of each saved word.
+
+        Also return the slope and offset that make its published numbers logits.
 
         Products are of probabilities, whatever scored them. Sums are of scores as they are, which
         another learner has in another size: so that a picture which is as likely as not lies where
@@ -296,7 +306,8 @@ class JointVocabulary:
         unseen, dataset = _unseen(self.saved.served), self.saved.dataset
         likely = fit_combination("product", unseen, dataset)
         if how == "product":
-            return likely.slope_, likely.offset_, likely.known_
+            same = np.ones(len(likely.slope_)), np.zeros(len(likely.slope_))
+            return likely.slope_, likely.offset_, likely.known_, same
         even_score = -likely.offset_ / likely.slope_
         best_score = fit_combination("sum", unseen, dataset).known_
         # The scores of a word whose own pictures are improbable must not be magnified.
@@ -304,7 +315,11 @@ class JointVocabulary:
             best_score - even_score, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9
         )
         slope = max(known_score - end, 1e-9) / gap
-        return slope, end - slope * even_score, np.full(len(slope), known_score)
+        offset = end - slope * even_score
+        # Published is slope g + offset, and the logit likely.slope_ g + likely.offset_.
+        to_logit = likely.slope_ / slope
+        curve = to_logit, likely.offset_ - to_logit * offset
+        return slope, offset, np.full(len(slope), known_score), curve
 
 
 def _unseen(fitted: Fitted) -> NDArray[np.float32]:

@@ -22,6 +22,7 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
+from sightline.collection.models.probabilities import fit_combination, with_curves
 from sightline.collection.models.queries import combined, picture_counts
 from sightline.collection.models.recipe import (
     SAVED_BY,
@@ -36,12 +37,10 @@ from sightline.collection.models.remote import run_remote_trials
 from sightline.collection.models.trials import (
     SelectionTask,
     TrialResult,
-    fit_combination,
     run_trials,
 )
 from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, UsageError
-from sightline.measures.many import query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.registry import feature_group
 from sightline.vectors import Fingerprint
@@ -185,6 +184,8 @@ def _without_validation(recipe: Recipe, dataset: Dataset) -> Selection:
         combination = Combination.of_logits(len(dataset.terms))
     else:
         combination = fit_combination("product", scores, dataset)
+    left_out = fitted.unseen is not None
+    combination = with_curves(combination, scores, dataset, left_out=left_out)
     # Where each word is as likely as not.
     even = {"h": np.full(len(dataset.terms), np.log(0.5)), "offsets": np.zeros(3), "follow": [0.0]}
     cutoff = CutOff.from_arrays({name: np.asarray(a) for name, a in even.items()})
@@ -373,24 +374,22 @@ def _run(
 def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, CutOff]:
     """Fit a combination on scores of unseen pictures, and the cut-off that serves queries best."""
     scores = fitted.scores(task.validation.views)
-    if ranker_spec(fitted.recipe.ranker).stacked_class:
+    stacked = bool(ranker_spec(fitted.recipe.ranker).stacked_class)
+    unseen = None if stacked else fitted.unseen
+    if stacked:
         combination = Combination.of_logits(scores.shape[1])
-    elif fitted.unseen is not None:
-        combination = fit_combination(how, fitted.unseen, task.training)
+    elif unseen is not None:
+        combination = fit_combination(how, unseen, task.training)
     else:
         combination = Combination(how).fit(scores, task.validation.labels)
     combination.fill_flat()
+    if unseen is not None:
+        combination = with_curves(combination, unseen, task.training, left_out=True)
+    else:
+        combination = with_curves(combination, scores, task.validation, left_out=False)
     return combination, _cutoff(combination, combination.rows(scores), task)
 
 
 def _cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
-    """Return the cut-off that gives the queries the best mean F1, and fit what is shown."""
-    queries = task.queries
-    weighted = combined(queries, combination, task.idf)
-    table = np.concatenate([part.copy() for _, part in query_scores(rows, weighted)])
-    fits = np.zeros(table.shape, bool)
-    fits[np.repeat(np.arange(len(queries)), np.diff(queries.relevant_start)), queries.relevant] = (
-        True
-    )
-    combination.fit_shown(table, fits)
-    return CutOff().fit(rows, weighted)
+    """Return the cut-off that gives the queries the best mean F1."""
+    return CutOff().fit(rows, combined(task.queries, combination, task.idf))

@@ -62,7 +62,7 @@ class TextModel:
         Slope and offset of the curve from a score to a probability; None for models of early
         releases.
     aliases : Aliases
-        Terms that were learned as others.
+        Terms that were learned as others, as of a word model.
     """
 
     name: str
@@ -183,7 +183,8 @@ def describe_text_model(store_folder: StoreFolder, name: str) -> str:
     if not name:
         return ""
     model = TextModel.from_saved(load_model(store_folder.models, name))
-    summary = f"{len(model.terms)} words by {model.served.recipe}"
+    n_words = model.about.get("words", len(model.terms))
+    summary = f"{n_words} words by {model.served.recipe}"
     return summary + measured_text(TEXT, model.about, "pictures", "untrained")
 
 

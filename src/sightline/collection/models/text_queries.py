@@ -164,8 +164,9 @@ def measure_candidate(
     common = _known_texts(held, current)
     if not common.any():
         return report
-    named = replace(held.dataset, terms=current.aliases.names_of(held.dataset.terms))
-    of_current = held.measure(current.proof, aligned(named, current.terms).labels).mean()
+    of_current = held.measure(
+        current.proof, aligned(held.dataset, current.terms, current.aliases).labels
+    ).mean()
     return replace(
         report,
         current=float(of_current.avgp[common].mean()),
@@ -201,7 +202,7 @@ def evaluate_texts(
     """
     if model.about.get("proof_seen") or not set(model.features) <= set(dataset.views):
         return None
-    held = TextQueries.held_out(aligned(dataset, model.terms))
+    held = TextQueries.held_out(aligned(dataset, model.terms, model.aliases))
     if not len(held):
         return None
     return TextEvaluation(

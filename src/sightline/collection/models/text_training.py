@@ -159,7 +159,7 @@ def train_text(
     if not options.dry_run:
         model = _model(dataset, candidate, next(fits))
         about: dict[str, Json] = {
-            "basis": dataset.basis(), "proof_seen": proof_seen,
+            "basis": dataset.basis(), "proof_seen": proof_seen, "words": dataset.n_words,
             "figures": stored_figures(proof, forced, trained=int(time.time())),
         }  # fmt: skip
         name, version = publish(
@@ -169,7 +169,7 @@ def train_text(
             scorer=text_scorer,
         )  # fmt: skip
     return TextReport(
-        selected.recipe, proof, selected.table, len(dataset.terms),
+        selected.recipe, proof, selected.table, dataset.n_words,
         candidate.word_points(np.zeros(1, np.int64)).shape[1], len(dataset), dataset.left_out,
         name, version, not proof.is_proven, forced, time.monotonic() - started,
         selected.not_tried, course_summary(candidate.arrays),

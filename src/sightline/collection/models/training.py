@@ -29,6 +29,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
+from sightline.collection.models.probabilities import calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.remote import fit_remote, is_sharded
@@ -60,6 +61,7 @@ from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.folder import StoreFolder
 from sightline.vectors import Fingerprint
+from sightline.words.combination import Combination
 
 # The built-in rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
@@ -84,7 +86,8 @@ class TrainOptions:
 # Figures of the held-out pictures, with the fields of `GateReport`.
 _HELD_OUT = {
     "queries": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
-    "harmed": "harmed", "harmed_rate": "harmed_rate", "p10": "p10", "bep": "bep",
+    "harmed": "harmed", "harmed_rate": "harmed_rate",
+    "significantly_harmed": "significantly_harmed", "p10": "p10", "bep": "bep",
     "current": "current", "against_current": "candidate_on_common", "common_queries": "n_common",
     "not_compared": "not_compared",
 }  # fmt: skip
@@ -186,11 +189,13 @@ def train(
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = fit_twice(dataset, recipes, progress, compute)
-    candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
+    candidate, to_learn = next(fits), _provable(dataset)[0]
+    of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
+    proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     served_fit = None if options.dry_run else next(fits)
-    saved = saved_report(dataset, candidate, selected.combination, spelled, served_fit)
+    saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
     extra = None
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
@@ -198,7 +203,9 @@ def train(
     n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
     name, version = before, 0
     if served_fit is not None:
-        about, arrays = make_model(dataset, served, candidate, served_fit, extra)
+        of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
+        served = replace(served, combination=of_served)
+        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["words"] = n_words
         about["proof_seen"] = proof_seen
@@ -286,20 +293,19 @@ def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
 
 def _proven(
     dataset: Dataset,
-    selected: Selection,
+    combination: Combination,
     held: HeldOutQueries,
     current: WordModel | None,
     candidate: Fitted,
     compute: Mapper | None,
-) -> tuple[Fitted, GateReport, bool]:
+) -> tuple[GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
     Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
     if not _provable(dataset)[1]:
-        return candidate, GateReport.unmeasured(WORDS), True
-    report = measure_candidate(held, candidate, selected.combination, current, compute)
-    return candidate, report, False
+        return GateReport.unmeasured(WORDS), True
+    return measure_candidate(held, candidate, combination, current, compute), False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -347,13 +353,14 @@ def _figures(report: GateReport, table: Sequence[TrialResult], forced: bool) -> 
 def make_model(
     dataset: Dataset,
     selected: Selection,
-    proof_fit: Fitted,
     served: Fitted,
+    proof_fit: Fitted,
+    proof_combination: Combination,
     saved: SavedWordModel | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
-    aliases = dataset.aliases
+    aliases, base_rates = dataset.aliases, counts / len(dataset)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -361,15 +368,19 @@ def make_model(
         curve = text_curve(proof_fit, held if len(held) > 1 else dataset)
     if saved is not None:
         joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels
-        terms, selected = joined.terms, joined.selection(selected)
+        terms, ordinary = joined.terms, selected
+        selected = joined.selection(ordinary)
+        of_proof = joined.selection(replace(ordinary, combination=proof_combination))
+        proof_combination = of_proof.combination
+        base_rates = joined.values(base_rates, picture_counts(labels) / labels.shape[0])
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
-        terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
-        served, proof_fit, curve, aliases,
+        terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
+        selected.cutoff, served, proof_fit, base_rates, curve, aliases,
     )  # fmt: skip
 
 

@@ -1,10 +1,6 @@
 """Trials: recipes fitted to training pictures and measured on validation pictures.
 
 Each is measured with every way to combine words; time and memory are recorded with the result.
-
-A picture that nobody labelled for a saved word may fit it all the same. Such pictures that score as
-high as the word's own positives do when left out are ignored in calibration, as the ranker ignores
-them (`annotators.unlabelled`). Counted as negatives they would make every prediction improbable.
 """
 
 from __future__ import annotations
@@ -17,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Floats
-from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.lifecycle import finite_or_none
+from sightline.collection.models.probabilities import fit_combination
 from sightline.collection.models.queries import (
     combined,
     evaluation_queries,
@@ -33,7 +29,6 @@ from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
-from sightline.words.calibration import logistic
 from sightline.words.combination import WAYS, Combination, How
 
 
@@ -194,23 +189,3 @@ def _cost(fitted: Fitted, validation: Dataset) -> tuple[float, int]:
     fitted.scores(validation.views, word)
     per_thousand = (time.perf_counter() - begun) * 1e6 / max(len(validation), 1)
     return per_thousand, sum(a.nbytes for a in fitted.arrays.values())
-
-
-def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
-    """Fit a way to combine words to scores of left-out pictures."""
-    if dataset.unlabelled is None:
-        return Combination(how).fit(unseen, dataset.labels)
-    tagged = np.asarray(dataset.labels.todense()) > 0
-    counted = ~likely_positive(unseen, tagged, dataset.unlabelled)
-    words = [
-        Combination(how).fit(unseen[rows][:, [w]], tagged[rows][:, [w]])
-        for w, rows in enumerate(counted.T)
-    ]
-    combination = Combination(how)
-    combination.slope_ = np.concatenate([c.slope_ for c in words])
-    combination.offset_ = np.concatenate([c.offset_ for c in words])
-    combination.known_ = np.concatenate([c.known_ for c in words])
-    combination.shown_ = np.array([1.0, 0.0])
-    if how != "product":
-        combination.shown_ = np.array(logistic(combination.rows(unseen)[counted], tagged[counted]))
-    return combination

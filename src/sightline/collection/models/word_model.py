@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sightline._typing import Arrays, Floats, Ints
+from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
@@ -37,6 +37,8 @@ from sightline.words.combination import WAYS, Combination, How
 FORMAT, FORMAT_SAVED = 2, 3
 # Maximum size of published scores, in multiples of the features they come from.
 BUDGET = 2.0
+# Training pictures that a word must have for a cut-off.
+FEWEST_TO_CUT = 10
 # However short the features are: queries for words without a published row are slow.
 LEAST_PUBLISHED = 1_000
 
@@ -62,6 +64,10 @@ class WordModel:
         Where lists of hits end.
     served, proof : Fitted
         Fitted to everything, and without the held-out pictures.
+    combination, proof_combination : Combination
+        How scores of words are combined and calibrated, of each of the two.
+    base_rates : ndarray of float64
+        The share of training pictures that have each word; 0 in models of earlier releases.
     aliases : Aliases
         Terms that were learned as others: other forms of a word, and words that always occur with
         another.
@@ -77,9 +83,11 @@ class WordModel:
     idf: NDArray[np.float64]
     published: Ints
     combination: Combination
+    proof_combination: Combination
     cutoff: CutOff
     served: Fitted
     proof: Fitted
+    base_rates: Doubles
     text_curve: NDArray[np.float64] | None = None
     aliases: Aliases = NO_ALIASES
 
@@ -115,6 +123,24 @@ class WordModel:
             np.asarray(self.combination.known_[columns], np.float32),
             tuple(groups[i] for i in order),
         )
+
+    def probability(self, query: WordQuery, scores: ArrayLike) -> Doubles:
+        """Return the probability that pictures with these scores fit a query."""
+        columns = np.searchsorted(self.terms, query.terms)
+        return self.combination.probability(scores, query.weights, columns)
+
+    def supports_cutoff(self, query: WordQuery) -> bool:
+        """Return whether each word has enough training pictures for a cut-off.
+
+        Of fewer, a cut-off that other words taught would leave out most that fit.
+        """
+        columns = np.searchsorted(self.terms, query.terms)
+        return bool((self.counts[columns] >= FEWEST_TO_CUT).all())
+
+    def base_rate(self, query: WordQuery) -> float:
+        """Return how likely any picture has all words of a query, if these are independent."""
+        columns = np.searchsorted(self.terms, query.terms)
+        return float(self.base_rates[columns].prod())
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""
@@ -169,9 +195,11 @@ def to_saved(
     idf: NDArray[np.float64],
     published: Ints,
     combination: Combination,
+    proof_combination: Combination,
     cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
+    base_rates: Doubles,
     text_curve: NDArray[np.float64] | None = None,
     aliases: Aliases = NO_ALIASES,
 ) -> tuple[dict[str, Json], Arrays]:
@@ -183,7 +211,9 @@ def to_saved(
         "proof": proof.recipe.to_json(),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
+    arrays["base_rates"] = base_rates
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
+    arrays |= {f"proof_combination.{n}": a for n, a in proof_combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
@@ -198,7 +228,10 @@ def from_saved(saved: SavedModel) -> WordModel:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
         check_installed(saved.name, about["served"])
-        combination = Combination.from_arrays(_how(about["how"]), _under("combination.", arrays))
+        how = _how(about["how"])
+        combination = Combination.from_arrays(how, _under("combination.", arrays))
+        # In models of earlier releases it is the same.
+        of_proof = _under("proof_combination.", arrays)
         return WordModel(
             saved.name,
             about,
@@ -207,9 +240,11 @@ def from_saved(saved: SavedModel) -> WordModel:
             np.asarray(arrays["idf"]),
             np.asarray(arrays["published"]),
             combination,
+            Combination.from_arrays(how, of_proof) if of_proof else combination,
             CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
+            np.asarray(arrays.get("base_rates", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
             Aliases.from_arrays(arrays),
         )

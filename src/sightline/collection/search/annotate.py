@@ -98,8 +98,7 @@ def describe(
     query_picture = find(reader, root, picture)
     views = views_of(reader, model, query_picture, settings, compute)
     rows = model.combination.rows(model.served.scores(views))[0]
-    # In a query of one word its weight is 1.
-    likely = model.combination.probability(rows, 1.0)
+    likely = model.combination.word_probabilities(rows, np.arange(len(rows)))
     lift = likely / base_rates(reader.snapshot, model)
     best = np.argsort(-informativeness(likely, lift), kind="stable")[:k]
     tags = np.array(sorted(_tags_of(reader, query_picture)), np.int64)

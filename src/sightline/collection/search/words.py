@@ -3,10 +3,11 @@
 Exact matches, pictures that have every word of the query, come first. Partial matches on a word
 that the model has not learned, with another word of the query, follow. Then come predicted ones:
 the model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and
-those below the cut-off, chosen on validation pictures, are left out. Other partial matches,
-pictures that have some of the words, come last; without a model, or if it has learned none of the
-words, they are all that follows. Without the cut-off, predictions below it follow those above in
-one order, whatever words they have; the first `within` pictures are those above it.
+those below the cut-off, chosen on validation pictures, are left out; of words that few pictures
+have, those that are no more likely than any picture. Other partial matches, pictures that have some
+of the words, come last; without a model, or if it has learned none of the words, they are all that
+follows. Without the cut-off, predictions below it follow those above in one order, whatever words
+they have; the first `within` pictures are those above it.
 
 Pictures that have words are ordered by the cosine of query and words, weighted by idf. Exact
 matches get 1 added to it, and partial ones before the predictions a little above 1, so that scores
@@ -296,7 +297,7 @@ class _Search:
         top = self._by_probability(model, query, k, allowed, without)
         if not len(top.ids):
             return _NOTHING
-        fits = top.scores >= np.float32(self._least_probability(model, query))
+        fits = top.scores >= np.float32(self._end(model, query))
         self.above = int(fits.sum())
         likely = top.scores[fits] if self.options.cut else top.scores
         self.least = float(likely[-1]) if len(likely) else 1.0
@@ -311,17 +312,17 @@ class _Search:
         read, no other picture can be among them; nor can one below the cut-off where that applies.
         """
         signed = [c for c in self.asked.constraints if c.predicted]
-        least = self._least_probability(model, query) if signed else 0.0
         depth = k
         while True:
             top = self.snapshot.top(query, depth, allowed, model.more, without)
-            before = model.combination.probability(top.scores, query.weights).astype(np.float32)
+            before = model.probability(query, top.scores).astype(np.float32)
             if not signed:
                 return Top(top.ids, before)
             scores = self._after_signs(model, signed, top.ids, before)
             order = np.lexsort((top.ids, -scores))
             order = order[scores[order] > 0][:k]
-            complete = len(top.ids) < depth or (self.options.cut and before[-1] < least)
+            ends = self.options.cut and before[-1] < self._end(model, query)
+            complete = len(top.ids) < depth or ends
             if complete or (len(order) == k and scores[order[-1]] > before[-1]):
                 return Top(top.ids[order], scores[order])
             depth *= _DEEPER
@@ -350,12 +351,21 @@ class _Search:
         candidates = np.sort(ids)
         top = self.snapshot.top(query, len(candidates), candidates, model.more)
         order = np.argsort(top.ids)[np.searchsorted(candidates, ids)]
-        likely = model.combination.probability(top.scores, query.weights)[order]
+        likely = model.probability(query, top.scores)[order]
         return likely, self._least_probability(model, query)
+
+    def _end(self, model: WordModel, query: WordQuery) -> float:
+        """Return the lowest probability to show.
+
+        Where words have too few pictures for a cut-off, it is that of any picture.
+        """
+        if model.supports_cutoff(query):
+            return self._least_probability(model, query)
+        return model.base_rate(query)
 
     def _least_probability(self, model: WordModel, query: WordQuery) -> float:
         """Return the cut-off as a probability."""
-        return float(model.combination.probability(self._least(model, query), query.weights))
+        return float(model.probability(query, self._least(model, query)))
 
     def _least(self, model: WordModel, query: WordQuery) -> float:
         """Return the lowest score to show.
@@ -388,7 +398,10 @@ class _Search:
         for top, match in tops:
             scores = [s + (match == "exact") for s in top.scores.tolist()]
             part = top.ids.tolist(), scores
-            found, lost = hits_of(self.reader, self.root, *part, match, match == "predicted")
+            likely = top.scores.tolist() if match == "predicted" else None
+            found, lost = hits_of(
+                self.reader, self.root, *part, match, match == "predicted", likely
+            )
             hits += found
             missing += lost
         return hits, missing

@@ -117,6 +117,7 @@ export interface Group {
   p: number | null;
   helped: number;
   harmed: number;
+  significantly_harmed: number;
   harmed_rate: number;
 }
 
@@ -148,6 +149,16 @@ export interface Evaluation {
   worst: WordFigure[];
   harmed: HarmedQuery[];
   texts: TextFigures | null;
+  reliability: Reliability;
+  several_reliability: Reliability;
+}
+
+export interface Reliability {
+  first_hits: number;
+  n: number;
+  ece: number | null;
+  brier_skill: number | null;
+  bins: { low: number; high: number; n: number; mean: number; right: number }[];
 }
 
 export interface TextFigures {

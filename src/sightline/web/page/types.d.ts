@@ -6,6 +6,7 @@ export interface Hit {
   path: string;
   score: number;
   match: "exact" | "predicted" | "partial" | "similar";
+  probability: number | null;
   thumbnail: string;
   original: string;
   shares?: { descriptor: string; value: number }[];

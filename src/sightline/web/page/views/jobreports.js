@@ -84,6 +84,8 @@ function detailLines(r) {
  * @param {any} held
  */
 function compared(held) {
+  const harmed = held.significantly_harmed;
+  if (harmed !== undefined && harmed !== null) return `${harmed ? some(harmed, "query is", "queries are") : "no query is"} ranked worse than chance`;
   return `${some(held.helped, "query is", "queries are")} ranked better, ${held.harmed} worse`;
 }
 

@@ -2,6 +2,7 @@
 
 import { isAbort, post, Problem, send } from "../api.js";
 import { complain, count, el, fill, isCommand, some } from "../dom.js";
+import { hitLabel } from "../figures.js";
 import { Grid } from "../grid.js";
 import { HitList, ListChanged } from "../hitlist.js";
 import { FilterForm } from "./filters.js";
@@ -235,14 +236,13 @@ class Search {
     const mark = this.judging.markOf(hit.id);
     const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
-    const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
     // Scores of a session are on another scale; show the rank.
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
-    const value = ranked ? `#${i + 1}` : score;
+    const value = ranked ? `#${i + 1}` : hitLabel(hit);
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
     const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
-    const parts = [hit.path, `${ranked ? "rank" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
+    const parts = [hit.path, `${ranked ? "rank " : ""}${value}${moved}`, ranked || hit.match === "predicted" ? why : "", mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: parts.filter(Boolean).join(", ") };
   }
 
