@@ -21,6 +21,7 @@ SightlineError                exit 1
 │   │   └── EngineAway        exit 1   the engine does not answer; the store is searched instead
 │   ├── StoreDamaged          exit 1   a file is missing or its checksum is wrong
 │   ├── StoreTooNew           exit 1   written by a newer Sightline
+│   ├── StoreTooOld           exit 1   written by an older Sightline, and not upgraded yet
 │   ├── StoreReadOnly         exit 1   the store cannot be written
 │   ├── StoreBusy             exit 75  another process holds the lock; names it
 │   └── StoreIOError          exit 74  I/O error: the disk is full, broken or gone
@@ -156,6 +157,10 @@ class StoreDamaged(StoreError):
 
 class StoreTooNew(StoreError):
     """The store was written by a newer Sightline."""
+
+
+class StoreTooOld(StoreError):
+    """The store was written by an older Sightline; the next `index` upgrades it."""
 
 
 class StoreReadOnly(StoreError):

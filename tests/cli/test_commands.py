@@ -138,7 +138,7 @@ def test_a_contact_sheet_is_drawn_outside_the_collection_only(indexed: Shell) ->
     ("arguments", "code", "said"),
     [
         (("search", 'tree "snow'), 2, "sightline: "),
-        (("search", "tree ./x.jpg"), 2, "cannot be mixed"),
+        (("search", "tree ./x.jpg"), 1, "Run: sightline index --features"),
         (("search",), 2, "Name a query"),
         (("serach", "tree"), 2, "No such command"),
         (("index", "--workers", "-1"), 2, "must be between 0 and 256. Got -1."),

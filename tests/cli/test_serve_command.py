@@ -101,7 +101,7 @@ def test_an_address_that_stands_for_all_wants_a_name(
 
 
 def test_wrong_names_ports_and_places_are_refused(where: list[str], tmp_path: Path) -> None:
-    assert "no name" in str(run(*where, "--allow-host", "a b").exception)
+    assert "is not a host name" in str(run(*where, "--allow-host", "a b").exception)
     assert "no origin" in str(run(*where, "--allow-origin", "photos.example").exception)
     assert "70000" in str(run(*where, "--port", "70000").exception)
     inside = Path(where[1], "token")

@@ -250,7 +250,7 @@ def test_a_word_goes_to_no_more_pictures_than_have_it(
     store_folder: StoreFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "_FEW", 2)
-    monkeypatch.setattr(labels, "_SHARE_OF_CARRIED", 10.0)
+    monkeypatch.setattr(labels, "_SHARE_OF_TAGS", 10.0)
     lists = [a_list("tree", [p], (p,)) for p in range(1, 9)] * 3
     with store_folder.reader() as reader:
         found = from_clicks(lists, reader.snapshot)

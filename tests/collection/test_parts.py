@@ -122,7 +122,7 @@ def test_some_pictures_alone(c: Collection) -> None:
 def test_parts_that_make_no_sense(c: Collection) -> None:
     with pytest.raises(ParameterError, match="'skip' parameter of search must be at least 0"):
         c.search("red", offset=-1)
-    with pytest.raises(UsageError, match="Only searches by words have parts"):
+    with pytest.raises(UsageError, match="go with words alone"):
         c.search("./000_x.png", offset=3)
 
 

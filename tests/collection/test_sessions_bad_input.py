@@ -243,5 +243,5 @@ def test_a_session_of_another_format(c: Collection) -> None:
         c.judge(resume="newer")
     assert c.sessions.revert("newer")
     started(c, "damaged", where={"colour": "red"})
-    with pytest.raises(StoreDamaged, match=r"a filter of no sense: \{'colour': 'red'\}"):
+    with pytest.raises(StoreDamaged, match=r"an invalid filter: \{'colour': 'red'\}"):
         c.judge(resume="damaged")

@@ -17,7 +17,7 @@ from sightline.collection.similarity.candidates import choose_shortlist, measure
 from sightline.collection.similarity.model import uniform
 from sightline.collection.similarity.query import QueryPicture, resolve_query
 from sightline.compute.inline import InlineCompute
-from sightline.errors import CollectionError, DataError, QueryError, UsageError
+from sightline.errors import CollectionError, DataError, UsageError
 from sightline.progress import NoProgress
 from sightline.records import Hit
 from sightline.settings import Settings
@@ -138,8 +138,6 @@ def test_a_query_in_the_search_box_may_be_a_picture(c: Collection) -> None:
     heavy = c.search(f"3:{here} {away}", 38)
     even = c.search(f"{here} {away}", 38)
     assert heavy.hits != even.hits
-    with pytest.raises(QueryError, match="is a picture and tree is a word"):
-        c.search(f"tree {here}")
     with pytest.raises(UsageError, match="Words are explained here"):
         c.explain(here)
 

@@ -348,7 +348,7 @@ def test_python_files_in_the_current_folder_are_not_run(
 
 
 def _words_job(root: Path) -> Job:
-    return Job(b"", {"root": str(root), "sidecars": [], "follow": False})
+    return Job(b"", {"root": str(root), "path": "a.jpg", "sidecars": [], "follow": False})
 
 
 @pytest.mark.parametrize("kind", ["decode", "describe"])

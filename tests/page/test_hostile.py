@@ -89,7 +89,7 @@ def test_no_view_takes_texts_for_markup(visit: Visits, hostile: Served, view: st
     expect(page.locator(SHOWS[view]).first).to_be_visible()
     page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     if view == "train":
-        expect(page.get_by_role("region", name="Skipped files")).to_be_visible()
+        expect(page.get_by_role("region", name="Skipped files", exact=True)).to_be_visible()
     assert page.evaluate(INJECTED) == []
     shown = page.get_by_role("main").inner_text()
     if view == "review":

@@ -124,8 +124,8 @@ def _show_load(load: Load, dry_run: bool) -> None:
 def _show_built(built: list[Built], dry_run: bool) -> None:
     for b in built:
         how = "" if dry_run and b.state == "new" else f"; {_how(b.probes)}"
-        said = {"kept": "is there", "new": "would be built" if dry_run else "built"}[b.state]
-        click.echo(f"{b.table.feature}\t{b.table.by}\t{b.table.rows} rows\t{said}{how}", err=True)
+        state = {"kept": "is there", "new": "would be built" if dry_run else "built"}[b.state]
+        click.echo(f"{b.table.feature}\t{b.table.by}\t{b.table.rows} rows\t{state}{how}", err=True)
     if not built:
         click.echo("No table is large enough to be put into lists; all rows are scanned.")
         return

@@ -144,8 +144,8 @@ def export(
 def _ask(report: ExportReport) -> bool:
     """Show what would be written into the collection, and ask for confirmation."""
     _show_plan(report)
-    said = f"{_files(report)} in the collection?"
-    return click.confirm(f"Write {said}", err=True)
+    question = f"{_files(report)} in the collection?"
+    return click.confirm(f"Write {question}", err=True)
 
 
 def _show_report(report: ExportReport) -> None:
@@ -181,9 +181,9 @@ def _first(words: Sequence[str]) -> str:
 def _outcome(report: ExportReport) -> str:
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds)
     if report.form != "xmp":
-        said = f"{counted(report.words, 'word')} of {counted(report.pictures, 'picture')}"
+        summary = f"{counted(report.words, 'word')} of {counted(report.pictures, 'picture')}"
         done = "would write" if report.dry_run else "wrote"
-        return f"{done} {said}{f' ({kinds})' * bool(kinds)} to {report.place}"
+        return f"{done} {summary}{f' ({kinds})' * bool(kinds)} to {report.place}"
     where = "beside the pictures" if report.place is None else f"to {report.place}"
     if report.dry_run:
         return f"would write {_files(report)} {where}"

@@ -84,8 +84,8 @@ def show_report(r: ClicksReport) -> None:
         (r.n_gone, r.gone, "a picture that is gone"),
     ):
         if n:
-            said = f"{counted(n, 'name is', 'names are')} {what}"
-            click.echo(f"{said}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
+            counted_names = f"{counted(n, 'name is', 'names are')} {what}"
+            click.echo(f"{counted_names}: {', '.join(names[:3])}{', …' * (n > 3)}", err=True)
     for reason, n in r.skipped.items():
         click.echo(f"left out, {counted(n, 'time')}: {reason}", err=True)
     click.echo(

@@ -135,8 +135,8 @@ def _serve(
     # Ctrl-C is the normal way to stop a server.
     with logged(c, "serve") as log, contextlib.suppress(KeyboardInterrupt):
         if found := c.store.exposed():
-            told = f"{describe(found)}. Run: {FIX_PERMISSIONS}"
-            log.warning("%s", told)
-            click.echo(f"warning: {told}", err=True)
+            warning = f"{describe(found)}. Run: {FIX_PERMISSIONS}"
+            log.warning("%s", warning)
+            click.echo(f"warning: {warning}", err=True)
         serve(service, *where, ready, resort)
     resort.settle()

@@ -120,8 +120,8 @@ def say_about(suggestions: Suggestions) -> None:
     )
     say_uncut(suggestions.without_regions, suggestions.cut_otherwise)
     if suggestions.judged:
-        said = counted(suggestions.judged, "suggestion")
-        click.echo(f"{said} left out, since somebody has judged them", err=True)
+        left_out = counted(suggestions.judged, "suggestion")
+        click.echo(f"{left_out} left out, since somebody has judged them", err=True)
     if suggestions.abstained:
         names = [f"{a.word} ({a.pictures})" for a in suggestions.abstained[:_NAMED]]
         more = f" and {len(suggestions.abstained) - _NAMED} more" * (

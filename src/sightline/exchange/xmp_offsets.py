@@ -112,8 +112,8 @@ class _Walk:
         self._prefixes.enter(attributes)
         key = self._prefixes.key(name)
         self._path.append(key)
-        own = name[: len(name) - len(name.rpartition(":")[2])]
-        self._rdf.append(own if key.startswith("rdf:") else self._rdf[-1])
+        prefix = name[: len(name) - len(name.rpartition(":")[2])]
+        self._rdf.append(prefix if key.startswith("rdf:") else self._rdf[-1])
         keys = {self._prefixes.key(a) for a in attributes if not a.startswith("xmlns")}
         self._open.append(self._element(name, key, not keys))
         if self._path[-2:] == DESCRIPTION:

@@ -71,11 +71,11 @@ def _run(
         (n, length), columns, texts = json.loads(process.stdout)
         keys.seek(0)
         values = tuple(keys.read().split(b"\0"))
-        found = tuple(
+        key_columns = tuple(
             Keys(column, values[i * n : (i + 1) * n], implied)
             for i, (column, implied) in enumerate(columns)
         )
-        return (n, length), found, tuple(texts)
+        return (n, length), key_columns, tuple(texts)
 
 
 def main(argv: list[str]) -> int:

@@ -77,11 +77,11 @@ class ColumnRules:
         if self.separator and self.separator not in SEPARATORS:
             known, got = " ".join(SEPARATORS), f"{self.separator!r:.20}"
             raise UsageError(f"Labels are separated by one of {known}. Got {got}.")
-        said = {
+        given_rules = {
             "--labels-in": self.labels_in, "--text-in": self.text_in,
             "--key-column": self.key_column, "--label-separator": self.separator,
         }  # fmt: skip
-        option = next((option for option, value in said.items() if value), "")
+        option = next((option for option, value in given_rules.items() if value), "")
         if option and not tables_named:
             raise UsageError(f"{option} says how --words FILE is to be read. Name the file too.")
 
@@ -148,7 +148,7 @@ def separator_of(cells: Iterable[str]) -> str:
     Otherwise commas and semicolons do, and `|` stands between the levels of a hierarchy. Where no
     cell has either, `|` separates. Line breaks always do.
 
-    >>> separator_of(["Amsterdam, Netherlands; oil"]), separator_of(["Places|Rome, night", "a;b"])
+    >>> separator_of(["Amsterdam, Netherlands; oil"]), separator_of(["Places|Rome", "a, b"])
     (';', ',')
     >>> separator_of(["Flowers|Fruit", "Fruit"])
     '|'

@@ -121,10 +121,10 @@ def dense(rows: Rows) -> Floats:
 
 
 def _cosines(a: Floats, b: Floats) -> Doubles:
-    found = inner_products(a, b)
-    found *= _inverse_lengths(a)[:, None]
-    found *= _inverse_lengths(b)[None, :]
-    return np.clip(found, -1.0, 1.0, out=found)
+    cosines = inner_products(a, b)
+    cosines *= _inverse_lengths(a)[:, None]
+    cosines *= _inverse_lengths(b)[None, :]
+    return np.clip(cosines, -1.0, 1.0, out=cosines)
 
 
 def _inverse_lengths(rows: Floats) -> Doubles:
@@ -133,9 +133,9 @@ def _inverse_lengths(rows: Floats) -> Doubles:
 
 
 def _minus_distances(a: Floats, b: Floats) -> Doubles:
-    found = squared_distances(a, b)
-    np.sqrt(found, out=found)
-    return np.negative(found, out=found)
+    distances = squared_distances(a, b)
+    np.sqrt(distances, out=distances)
+    return np.negative(distances, out=distances)
 
 
 def _l1(a: Floats, b: Floats) -> Doubles:
@@ -156,11 +156,11 @@ def _chi2(a: Floats, b: Floats) -> Doubles:
 
 def _shared(a: Floats, b: Floats) -> Doubles:
     # min(x, y) = (x + y - |x - y|) / 2
-    found = _l1(a, b)
-    found *= -0.5
-    found += 0.5 * a.sum(axis=1, dtype=np.float64)[:, None]
-    found += 0.5 * b.sum(axis=1, dtype=np.float64)[None, :]
-    return np.maximum(found, 0.0, out=found)
+    shared = _l1(a, b)
+    shared *= -0.5
+    shared += 0.5 * a.sum(axis=1, dtype=np.float64)[:, None]
+    shared += 0.5 * b.sum(axis=1, dtype=np.float64)[None, :]
+    return np.maximum(shared, 0.0, out=shared)
 
 
 def _in_parts(

@@ -183,10 +183,10 @@ def bandwidth(
     compared = KERNELS[kernel].compare(rows, rows)[np.triu_indices(rows.shape[0], 1)]
     distances = np.sqrt(compared) if KERNELS[kernel].squared else compared
     centre = np.median if statistic == "median" else np.mean
-    found = float(centre(distances)) if distances.size else 0.0
-    if not found and distances.any():
-        found = float(centre(distances[distances > 0]))
-    return factor * found if found else 1.0
+    typical = float(centre(distances)) if distances.size else 0.0
+    if not typical and distances.any():
+        typical = float(centre(distances[distances > 0]))
+    return factor * typical if typical else 1.0
 
 
 def as_views(values: tuple[Any, ...], kernels: tuple[str, ...]) -> tuple[Rows, ...]:

@@ -232,9 +232,9 @@ class LikelihoodKernel:
     def _normalise(
         self, out: NDArray[np.float64], pictures: GaussianBags, others: GaussianBags | None
     ) -> None:
-        own = self._own(pictures)
-        out -= 0.5 * own[:, None]
-        out -= 0.5 * (own if others is None else self._own(others))[None, :]
+        self_similarity = self._own(pictures)
+        out -= 0.5 * self_similarity[:, None]
+        out -= 0.5 * (self_similarity if others is None else self._own(others))[None, :]
         if others is None:
             np.fill_diagonal(out, np.where(np.isneginf(out.diagonal()), -np.inf, 0.0))
         # No two pictures are more similar than either is to itself (Cauchy and Schwarz).
@@ -243,8 +243,8 @@ class LikelihoodKernel:
     def _own(self, pictures: GaussianBags) -> NDArray[np.float64]:
         """Return log k(p, p) of each picture; 0 for an empty one, whose kernel stays 0."""
         rows = (pictures[i : i + 1] for i in range(len(pictures)))
-        own = np.array([self._block(p, p)[0, 0] for p in rows]).reshape(len(pictures))
-        return np.where(np.isneginf(own), 0.0, own)
+        self_similarity = np.array([self._block(p, p)[0, 0] for p in rows]).reshape(len(pictures))
+        return np.where(np.isneginf(self_similarity), 0.0, self_similarity)
 
     def _block(self, a: GaussianBags, b: GaussianBags) -> NDArray[np.float64]:
         from sightline.similarity._likelihood_fast import log_overlaps
@@ -268,8 +268,8 @@ class LikelihoodKernel:
     def _share(self, pictures: GaussianBags) -> NDArray[np.float64]:
         """Return the logarithm of each component's weight and half of its normalisation."""
         v, rho = pictures.variance, self.temper
-        own = 0.5 * (1 - 2 * rho) * np.log(2 * np.pi) - 0.5 * np.log(rho)
-        each = own + 0.5 * np.log(v / 2) - rho * np.log(v)
+        constant = 0.5 * (1 - 2 * rho) * np.log(2 * np.pi) - 0.5 * np.log(rho)
+        each = constant + 0.5 * np.log(v / 2) - rho * np.log(v)
         shares: NDArray[np.float64] = rho * pictures.log_weight + 0.5 * each.sum(axis=2)
         return shares.reshape(-1)
 

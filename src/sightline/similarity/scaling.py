@@ -71,8 +71,8 @@ def _fit_standard(train: Floats) -> dict[str, Any]:
 
 
 def _standard(rows: Floats, arrays: Arrays) -> Floats:
-    found = (rows - arrays["mean"]) * arrays["factor"]
-    out: Floats = np.clip(found, -_WIDEST, _WIDEST).astype(np.float32)
+    standardised = (rows - arrays["mean"]) * arrays["factor"]
+    out: Floats = np.clip(standardised, -_WIDEST, _WIDEST).astype(np.float32)
     return out
 
 

@@ -234,8 +234,8 @@ def on_simplex(G: Doubles, b: Doubles, start: Doubles) -> Doubles:
         if slopes[lowest] >= float(slopes @ shares) - near or support[lowest]:
             break
         support[lowest] = True
-    found: Doubles = shares / shares.sum()
-    return found
+    weights: Doubles = shares / shares.sum()
+    return weights
 
 
 def _on_plane(G: Doubles, b: Doubles) -> Doubles:

@@ -58,9 +58,9 @@ class OracleShards:
             Part(args, {"scores": scores[start[a] : start[b]]}, (held,))
             for (a, b), held in zip(self._parts, self._held, strict=True)
         )
-        found = [done.arrays for done in self._compute.map(separate_some, parts)]
+        separated = [done.arrays for done in self._compute.map(separate_some, parts)]
         return Separated(
-            *(np.concatenate([f[n] for f in found]) for n in ("counts", "losses", "values"))
+            *(np.concatenate([f[n] for f in separated]) for n in ("counts", "losses", "values"))
         )
 
     def _arrays(self, first: int, last: int) -> Arrays:
@@ -80,5 +80,5 @@ def separate_some(
         arrays["start"], arrays["candidate"], arrays["relevant"], arrays["query"]
     )
     criterion = Criterion(str(args["name"]), int(str(args["kind"])), int(str(args["k"])))
-    found = separate(arrays["scores"], lists, criterion)
-    return {}, {"counts": found.counts, "losses": found.losses, "values": found.values}
+    separated = separate(arrays["scores"], lists, criterion)
+    return {}, {"counts": separated.counts, "losses": separated.losses, "values": separated.values}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from sightline.errors import NoCollection, StoreError
+from sightline.errors import NoCollection, StoreTooOld
 from sightline.store.database import check_schema, database_errors, schema_number, transaction
 from sightline.store.durable import create_private, disk_errors, sync_folder
 
@@ -43,7 +43,7 @@ def prepare(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
         if not write and number == 0:
             raise NoCollection(f"Nothing is indexed in {path.parent} yet. Run: sightline index")
         if not write:
-            raise StoreError(
+            raise StoreTooOld(
                 f"{path} has schema {number}; this Sightline reads schema {SCHEMA}. "
                 "Run: sightline index (it upgrades the store and keeps a copy)"
             )

@@ -219,9 +219,9 @@ class Snapshot:
         """Return pictures (ids ascending) in groups that have the same features."""
         groups: dict[tuple[str, ...], list[Ints]] = {}
         for s in self.segments:
-            found = s.ids[s.rows_of(pictures)]
-            if len(found):
-                groups.setdefault(tuple(sorted(s.features)), []).append(found)
+            group = s.ids[s.rows_of(pictures)]
+            if len(group):
+                groups.setdefault(tuple(sorted(s.features)), []).append(group)
         return [(features, np.sort(np.concatenate(ids))) for features, ids in groups.items()]
 
     def _find(self, picture: int) -> tuple[OpenSegment, int]:

@@ -254,8 +254,8 @@ class Client:
 
     def save_word(self, session: str, word: str) -> int:
         """Save a session as a word; return the number of its pictures."""
-        said = self.post(f"/v1/sessions/{quote(session)}/word", {"word": word})
-        return int(said["pictures"])
+        saved = self.post(f"/v1/sessions/{quote(session)}/word", {"word": word})
+        return int(saved["pictures"])
 
     def revert(self, session: str) -> bool:
         """Revert all judgements of a session."""
@@ -356,8 +356,8 @@ class Client:
 
 def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> ServiceError:
     try:
-        said = json.loads(data)
-        code, detail, version = str(said["code"]), str(said["detail"]), said.get("version")
+        problem = json.loads(data)
+        code, detail, version = str(problem["code"]), str(problem["detail"]), problem.get("version")
     except (ValueError, KeyError, TypeError, AttributeError):
         code, detail, version = "unknown", "The server's answer is no problem it describes.", None
     retry = headers.get("Retry-After", "")
@@ -374,12 +374,12 @@ def _page(k: int, cursor: str | None) -> dict[str, int | str]:
 
 
 def _hits(answer: Mapping[str, Any]) -> ClientHits:
-    found = tuple(_made(ClientHit, h) for h in answer["hits"])
+    hits = tuple(_made(ClientHit, h) for h in answer["hits"])
     more = answer.get("total"), answer.get("within")
     words = _not_learned(answer)
     signs = tuple(answer.get("constraints", ()))
-    said = tuple(answer["said"])
-    return ClientHits(answer["version"], found, answer["next"], said, *more, words, signs)
+    remarks = tuple(answer["said"])
+    return ClientHits(answer["version"], hits, answer["next"], remarks, *more, words, signs)
 
 
 def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -388,6 +388,6 @@ def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
 
 
 def _round(answer: Mapping[str, Any]) -> ClientRound:
-    found = tuple(_made(ClientHit, h) for h in answer["hits"])
+    hits = tuple(_made(ClientHit, h) for h in answer["hits"])
     notes, words = tuple(answer["said"]), _not_learned(answer)
-    return ClientRound(answer["version"], answer["session"], answer["round"], found, notes, words)
+    return ClientRound(answer["version"], answer["session"], answer["round"], hits, notes, words)

@@ -116,9 +116,9 @@ class Service:
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return the ids; raise if one is not a picture of the collection."""
-        found = self.collection.pictures.facts(pictures)
+        facts = self.collection.pictures.facts(pictures)
         for p in pictures:
-            if p not in found:
+            if p not in facts:
                 raise no_picture(p)
         return list(pictures)
 

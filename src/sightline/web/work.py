@@ -60,8 +60,8 @@ class JobProgress:
 
     def _tell(self, note: str) -> None:
         self._last = time.monotonic()
-        said = {"what": self._what, "done": self._done, "total": self._total, "note": note}
-        self._say({"kind": "progress", **said})
+        state = {"what": self._what, "done": self._done, "total": self._total, "note": note}
+        self._say({"kind": "progress", **state})
 
 
 def run(

@@ -138,8 +138,8 @@ def _other_queries(c: Corel5K, queries: Sequence[Query]) -> list[str]:
     if QUERIES not in c.source.names():
         return []
     listed = _listed_queries(c.source)
-    made = {frozenset(words): frozenset(pictures) for words, pictures in queries}
-    differ = [q for q in made.keys() | listed.keys() if made.get(q) != listed.get(q)]
+    derived = {frozenset(words): frozenset(pictures) for words, pictures in queries}
+    differ = [q for q in derived.keys() | listed.keys() if derived.get(q) != listed.get(q)]
     if not differ:
         return []
     first = " ".join(sorted(min(differ, key=sorted)))
@@ -170,8 +170,8 @@ def queries_of(c: Corel5K) -> list[Query]:
     They are all sets of words of the vocabulary in the caption of a test picture.
     """
     distinct = {r.picture: r for r in c.test}.values()
-    found = caption_queries(captions(c, distinct), frozenset(vocabulary(c)))
-    return [(words, tuple(pictures)) for words, pictures in found]
+    queries = caption_queries(captions(c, distinct), frozenset(vocabulary(c)))
+    return [(words, tuple(pictures)) for words, pictures in queries]
 
 
 def _rows(source: Source, name: str, n_words: int) -> tuple[Row, ...]:

@@ -115,9 +115,9 @@ def load_msrc(data: Path, counts: Counts | None = None) -> MSRC | None:
     scenes = tuple(categories.index(int(s)) for _, s, _ in listed)
     classes = np.array([place.get(n, -1) for n in names], np.int64)
     files = tuple(f"images/{name}.jpg" for name, _, _ in listed)
-    found = MSRC(files, scenes, words, tags, classes, source)
-    _check(found, counts or Counts(), len(names), len(categories))
-    return found
+    dataset = MSRC(files, scenes, words, tags, classes, source)
+    _check(dataset, counts or Counts(), len(names), len(categories))
+    return dataset
 
 
 def _lines(source: Source, name: str, columns: int) -> list[str]:

@@ -203,10 +203,10 @@ def _said(name: str) -> str:
 
 
 def _of_size(blocks: Iterator[bytes], most: int, what: str) -> Iterator[bytes]:
-    seen = 0
+    n_bytes = 0
     for block in blocks:
-        seen += len(block)
-        if seen > most:
+        n_bytes += len(block)
+        if n_bytes > most:
             raise DataError(
                 f"{what} has more than {most:,} bytes, more than such a file should have."
             )
@@ -216,5 +216,5 @@ def _of_size(blocks: Iterator[bytes], most: int, what: str) -> Iterator[bytes]:
 def decode_blob(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     """Decode a picture that was read from a source (runs in a worker)."""
     side, limit = int(str(args["side"])), float(str(args["max_megapixels"]))
-    found = decode(bytes(blob), side=side, max_megapixels=limit, heavy=alone)
-    return Done({"shape": list[Json](found.rgb.shape)}, found.rgb.tobytes())
+    picture = decode(bytes(blob), side=side, max_megapixels=limit, heavy=alone)
+    return Done({"shape": list[Json](picture.rgb.shape)}, picture.rgb.tobytes())

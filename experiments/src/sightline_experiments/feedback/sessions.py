@@ -125,8 +125,8 @@ def _scores(sessions: Sequence[_Session], space: Space, learnt: bool, place: boo
     """Return the scores of all pictures, for each session."""
     weights = np.empty((len(sessions), space.rows.shape[1]), dtype=np.float32)
     for row, s in zip(weights, sessions, strict=True):
-        own = learnt and s.learner.ready and s.learner.linear
-        row[:] = s.learner.w_ if own else space.rows[s.query]
+        has_weights = learnt and s.learner.ready and s.learner.linear
+        row[:] = s.learner.w_ if has_weights else space.rows[s.query]
     products: Floats = weights @ space.rows.T
     session_scores: list[Any] = list(products)
     for i, s in enumerate(sessions):

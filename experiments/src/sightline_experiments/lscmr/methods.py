@@ -120,10 +120,10 @@ def _listed(flags: NDArray[np.bool_], candidates: Ints | None) -> tuple[Ints, In
 def _words(rows: Any) -> tuple[Ints, Ints, Floats]:
     """Return where the words of each query begin, which they are, and their weights."""
     if hasattr(rows, "tocsr"):
-        found = rows.tocsr()
-        found.sort_indices()
-        return (found.indptr.astype(np.int64), found.indices.astype(np.int64),
-                found.data.astype(np.float32))  # fmt: skip
+        rows_csr = rows.tocsr()
+        rows_csr.sort_indices()
+        return (rows_csr.indptr.astype(np.int64), rows_csr.indices.astype(np.int64),
+                rows_csr.data.astype(np.float32))  # fmt: skip
     n, m = rows.shape
     start = np.arange(n + 1, dtype=np.int64) * m
     return start, np.tile(np.arange(m), n), rows.ravel().astype(np.float32)
@@ -147,8 +147,8 @@ def over_probabilities(fit: Fit) -> Fit:
 
     def made(task: Task, s: Settings) -> Fitted:
         n = int(str(s.get("n_candidates", task.n_candidates)))
-        seen = replace(task, inputs=probabilities(task, s), n_candidates=n)
-        return fit(seen, {k: v for k, v in s.items() if k not in (*OWN, "n_candidates")})
+        posterior_task = replace(task, inputs=probabilities(task, s), n_candidates=n)
+        return fit(posterior_task, {k: v for k, v in s.items() if k not in (*OWN, "n_candidates")})
 
     return made
 

@@ -82,8 +82,8 @@ def compared(
     ran: dict[str, DirectionResult], protocol: str
 ) -> list[tuple[DirectionResult, DirectionResult]]:
     """Return our method beside each baseline."""
-    mine = ran.get(OURS[protocol])
-    return [] if mine is None else [(mine, r) for r in ran.values() if r is not mine]
+    ours = ran.get(OURS[protocol])
+    return [] if ours is None else [(ours, r) for r in ran.values() if r is not ours]
 
 
 def compare(a: DirectionResult, b: DirectionResult) -> PairedTest:

@@ -47,10 +47,10 @@ def log_aspects(n: Ints) -> Doubles:
     """
     wide, tall = n % ACROSS == 0, n % DOWN == 0
     with np.errstate(divide="ignore"):
-        found = np.where(
+        aspects = np.where(
             wide, np.log(ACROSS**2) - np.log(n), np.where(tall, np.log(n / DOWN**2), np.nan)
         )
-    return np.where(n > 0, found, np.nan)
+    return np.where(n > 0, aspects, np.nan)
 
 
 def shape_columns(rows: Doubles) -> Doubles:

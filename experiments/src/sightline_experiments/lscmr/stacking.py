@@ -48,8 +48,8 @@ class ScaledPosteriors:
 
 def log_loss(probabilities: Doubles, classes: Ints) -> float:
     """Return the mean of -log P(class)."""
-    own = probabilities[np.arange(len(classes)), classes]
-    return float(-np.log(np.maximum(own, 1e-12)).mean())
+    of_class = probabilities[np.arange(len(classes)), classes]
+    return float(-np.log(np.maximum(of_class, 1e-12)).mean())
 
 
 def best_posteriors(
@@ -78,13 +78,13 @@ def probabilities(task: Task, s: Settings) -> Inputs:
         choices = numbers(s["strengths"]), numbers(s["factors"])
         texts = best_posteriors(pairs.texts, classes, *choices)
         share = float(str(s["teaching"]))
-        told = np.eye(texts.held_out_.shape[1])[classes]
-        targets = (1 - share) * told + share * texts.held_out_
+        indicators = np.eye(texts.held_out_.shape[1])[classes]
+        targets = (1 - share) * indicators + share * texts.held_out_
         look = as_is if s["shapes"] else words_alone
         pictures = best_posteriors(look(pairs.pictures), classes, *choices, targets, "scale")
         task.memo[key] = Inputs(ScaledPosteriors(pictures, look), ScaledPosteriors(texts, as_is))
-    found: Inputs = task.memo[key]
-    return found
+    inputs: Inputs = task.memo[key]
+    return inputs
 
 
 def numbers(value: Json) -> list[float]:

@@ -55,8 +55,8 @@ class Method:
 
     def combiner(self, settings: Settings) -> Any:
         """Return the unfitted combiner with some settings."""
-        own = {k: v for k, v in settings.items() if k not in _NOT_ITS_OWN}
-        return self.make(**own, **self.always)
+        combiner_settings = {k: v for k, v in settings.items() if k not in _NOT_ITS_OWN}
+        return self.make(**combiner_settings, **self.always)
 
     def fit(self, task: Task, settings: Settings, n: int | None = None) -> tuple[Combiner, float]:
         """Fit to n triplets, or all; return the combiner and the CPU seconds it took.

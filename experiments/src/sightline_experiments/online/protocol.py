@@ -239,11 +239,11 @@ class Task:
     def drawn(self, law: Law, n: int | None = None) -> Drawn:
         """Return training triplets of a law, by default all of the task."""
         size = self.n_triplets if n is None else n
-        found = self._kept.get((law, size))
-        if found is None:
-            found = Drawn(self.triplets(law, size), self.source)
-            self._kept[law, size] = found
-        return found
+        triplets = self._kept.get((law, size))
+        if triplets is None:
+            triplets = Drawn(self.triplets(law, size), self.source)
+            self._kept[law, size] = triplets
+        return triplets
 
     def triplets(self, law: Law, n: int) -> PictureTriplets:
         """Return n triplets of training pictures by a law; the same for the same fold."""

@@ -156,8 +156,8 @@ def _table_6(ran: dict[str, SplitResult]) -> Iterator[str]:
     for name, r in ran.items():
         yield f"{name:<16} paper: {paper.SETTINGS.get(name, MISSING)}"
         for trial in r.chosen:
-            own = settings_text({**trial.settings, **trial.details})
-            yield f"{'':<16} split {trial.split}: {own}; AvgP {100 * trial.value:.2f}"
+            settings = settings_text({**trial.settings, **trial.details})
+            yield f"{'':<16} split {trial.split}: {settings}; AvgP {100 * trial.value:.2f}"
 
 
 def _tables_7_8(ran: dict[str, SplitResult]) -> Iterator[str]:
@@ -194,9 +194,9 @@ def _table_9(results: PamirResults, ran: dict[str, SplitResult]) -> Iterator[str
     for name, r in ran.items():
         cells = []
         for measure in MEASURES:
-            own = _percent(r.means(measure)) + _star(ran, name, measure, "all")
+            percentage = _percent(r.means(measure)) + _star(ran, name, measure, "all")
             cells.append(
-                f"{own:>15}{fraction(paper.FIGURES.get((name, 'all', measure)), 100, 1):>8}"
+                f"{percentage:>15}{fraction(paper.FIGURES.get((name, 'all', measure)), 100, 1):>8}"
             )
         yield f"{name:<16}" + "".join(cells)
 

@@ -146,11 +146,11 @@ def _test_rows(results: PamirResults, ran: SplitResult) -> list[Figure]:
         if not np.isfinite(means).all():
             continue
         settings_text = paper.FIGURES.get((ran.method, group, measure))
-        own = ran.features.startswith("classic")
+        is_paper_feature = ran.features.startswith("classic")
         rows.append(
             Figure(ran.method, measure, float(np.mean(means)), ran.features, PROTOCOL, group,
                    spread=float(np.std(means)), n=round(float(np.mean(results.sizes[group]))),
-                   paper=settings_text if own else None)
+                   paper=settings_text if is_paper_feature else None)
         )  # fmt: skip
     return rows
 

@@ -62,10 +62,10 @@ def gaussians_class(name: str) -> type[BlockGaussians]:
     >>> gaussians_class("g32+64").blocks
     (32, 64)
     """
-    found = _GAUSSIANS.fullmatch(name)
-    if found is None:
+    match = _GAUSSIANS.fullmatch(name)
+    if match is None:
         raise ParameterError.of("name", "gaussians_class", "such as 'g64'", name)
-    blocks = tuple(int(b) for b in found[1].split("+"))
+    blocks = tuple(int(b) for b in match[1].split("+"))
     return type(name, (BlockGaussians,), {"name": name, "blocks": blocks, "__module__": __name__})
 
 
@@ -76,10 +76,10 @@ def terms_class(name: str) -> type[BlockTerms]:
     >>> terms_class("b32+64_k2000_s1+2").blocks
     (32, 64)
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise ParameterError.of("name", "terms_class", "such as 'b64_k10000'", name)
-    blocks, n_centers, spatial = found.groups()
+    blocks, n_centers, spatial = match.groups()
     settings: dict[str, Any] = {
         "name": name,
         "blocks": tuple(int(b) for b in blocks.split("+")),

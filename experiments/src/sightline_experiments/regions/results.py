@@ -43,8 +43,8 @@ class HalfResult(MethodResult[Outcome]):
 
     def each(self) -> NDArray[np.float64] | None:
         """Return F of each test picture of all halves."""
-        found = [o.each for o in self.outcomes if o.each is not None]
-        return np.concatenate(found) if found else None
+        f_measures = [o.each for o in self.outcomes if o.each is not None]
+        return np.concatenate(f_measures) if f_measures else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,10 @@ def compare(a: HalfResult, b: HalfResult) -> PairedTest | None:
 
 def compared(ran: dict[str, HalfResult]) -> list[tuple[HalfResult, HalfResult, PairedTest]]:
     """Return the pairs that are compared: the latent model with each other method with tags."""
-    mine = ran.get(paper.LATENT)
-    if mine is None:
+    latent = ran.get(paper.LATENT)
+    if latent is None:
         return []
-    tests = [(mine, r, compare(mine, r)) for r in ran.values() if r is not mine]
+    tests = [(latent, r, compare(latent, r)) for r in ran.values() if r is not latent]
     return [(a, b, test) for a, b, test in tests if test is not None]
 
 

@@ -22,6 +22,7 @@ from sightline.errors import (
     DataError,
     NoCollection,
     SightlineError,
+    StoreTooOld,
     UsageError,
 )
 from sightline.features.imported import ImportedVectors
@@ -87,7 +88,8 @@ def _known_rules(store_folder: StoreFolder) -> dict[str, ColumnRules]:
     try:
         with closing(Catalogue(store_folder.catalogue, write=False)) as catalogue:
             return remembered_rules(catalogue)
-    except NoCollection:
+    except (NoCollection, StoreTooOld):
+        # The run upgrades an older store; no such store has rules.
         return {}
 
 

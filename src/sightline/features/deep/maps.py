@@ -111,8 +111,8 @@ def in_cells(values: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
     """
     down, across = (_shares(n, cells) for n in values.shape[:2])
     rows = np.tensordot(down, values, axes=(1, 0))
-    found: NDArray[np.float32] = np.matmul(across, rows)
-    return found
+    pooled: NDArray[np.float32] = np.matmul(across, rows)
+    return pooled
 
 
 def _shares(n: int, cells: int) -> NDArray[np.float32]:

@@ -60,10 +60,15 @@ def _outputs(
     picture = framed(np.frombuffer(pixels, np.uint8).reshape(shape), size, framing)
     outputs = session.run(network, picture[None], "vector", "stages", "peaks", "map")
     vector, stages, peaks, last = (output[0] for output in outputs)
-    found = NetworkOutputs(vector, stages, peaks, last.transpose(1, 2, 0))
-    for array in (found.vector, found.stages, found.peaks, found.map):
+    network_outputs = NetworkOutputs(vector, stages, peaks, last.transpose(1, 2, 0))
+    for array in (
+        network_outputs.vector,
+        network_outputs.stages,
+        network_outputs.peaks,
+        network_outputs.map,
+    ):
         array.flags.writeable = False
-    return found
+    return network_outputs
 
 
 def check_sizes(owner: str, sizes: tuple[int, ...], framing: str) -> None:

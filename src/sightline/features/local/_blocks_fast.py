@@ -141,9 +141,9 @@ def count_codes(codes: Bytes, uniform: Bytes, columns: UInt64s, cells: Floats) -
         here, out = counts[256 * column :], cells[column]
         others = np.int32(codes.shape[0]) * np.int32(columns[column + 1] - columns[column])
         for i in range(uniform.size):
-            found = here[uniform[i]]
-            out[i] = np.float32(found)
-            others = np.int32(others - found)
+            count = here[uniform[i]]
+            out[i] = np.float32(count)
+            others = np.int32(others - count)
         out[uniform.size] = np.float32(others)
 
 

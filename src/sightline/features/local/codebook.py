@@ -273,6 +273,6 @@ def residuals_of(points: Floats, centers: Floats, labels: Int32s) -> NDArray[np.
     """Return each point's squared distance to the centre of its group."""
     from sightline.features.local._codebook_fast import residuals
 
-    found = np.empty(len(points))
-    residuals(points, centers, labels, found)
-    return found
+    distances = np.empty(len(points))
+    residuals(points, centers, labels, distances)
+    return distances

@@ -38,8 +38,8 @@ class Shards:
         self._held: list[SharedArrays] = []
         for s in range(shards):
             # Every n-th point, so that shards are similar.
-            mine = np.arange(s, len(points), shards)
-            order = mine[np.argsort(cells[mine], kind="stable")]
+            members = np.arange(s, len(points), shards)
+            order = members[np.argsort(cells[members], kind="stable")]
             ends = np.searchsorted(cells[order], np.arange(n_cells + 1))
             held: Arrays = {"points": points[order], "ends": ends, "place": order}
             self._held.append(self._compute.hold(held))
@@ -55,9 +55,9 @@ class Shards:
         empty = np.flatnonzero(counts == 0)
         if len(empty):
             parts = self._parts({"n": len(empty)}, now)
-            found = [done.arrays for done in self._compute.map(worst_of_shard, parts)]
-            off, place = (np.concatenate([f[n] for f in found]) for n in ("off", "place"))
-            points = np.concatenate([f["points"] for f in found])
+            worst_points = [done.arrays for done in self._compute.map(worst_of_shard, parts)]
+            off, place = (np.concatenate([f[n] for f in worst_points]) for n in ("off", "place"))
+            points = np.concatenate([f["points"] for f in worst_points])
             worst = np.lexsort((place, -off))[: len(empty)]
             means[empty[: len(worst)]] = points[worst]
         return means

@@ -88,8 +88,8 @@ class Fisher:
             points = _placed(getattr(sample, kind), middle, directions, sample.positions)
             n = max(1, min(cls.n_components, len(points) // _LEAST_POINTS))
             mixture = Mixture.fit(points, n, seed)
-            found = (middle, directions, mixture.weights, mixture.means, mixture.variances)
-            arrays |= {f"{kind}_{name}": a for name, a in zip(_ARRAYS, found, strict=True)}
+            arrays_of_kind = (middle, directions, mixture.weights, mixture.means, mixture.variances)
+            arrays |= {f"{kind}_{name}": a for name, a in zip(_ARRAYS, arrays_of_kind, strict=True)}
         return arrays
 
     @classmethod
@@ -101,9 +101,9 @@ class Fisher:
         most = max(1, _SAMPLE // len(chosen))
         parts = []
         for i in chosen.tolist():
-            found = dense_descriptors(pictures[i], cls.cells, cls.step)
-            some = np.sort(rng.choice(len(found), min(most, len(found)), replace=False))
-            parts.append((found.gradients[some], found.colors[some], found.positions[some]))
+            points = dense_descriptors(pictures[i], cls.cells, cls.step)
+            some = np.sort(rng.choice(len(points), min(most, len(points)), replace=False))
+            parts.append((points.gradients[some], points.colors[some], points.positions[some]))
         gradients, colors, places = (np.concatenate(p) for p in zip(*parts, strict=True))
         return Descriptors(gradients, colors, places)
 
@@ -129,11 +129,11 @@ class Fisher:
 
     def describe(self, rgb: RGB) -> Floats:
         """Return the picture's vector."""
-        found = dense_descriptors(rgb, self.cells, self.step)
+        descriptors = dense_descriptors(rgb, self.cells, self.step)
         row = np.empty(self.length, np.float32)
         for kind, part in self.parts.items():
             middle, directions = (self.arrays[f"{kind}_{name}"] for name in _ARRAYS[:2])
-            points = _placed(getattr(found, kind), middle, directions, found.positions)
+            points = _placed(getattr(descriptors, kind), middle, directions, descriptors.positions)
             row[part] = improved(self._mixtures[kind].fisher_vector(points))
         return np.asarray(l2_normalize(row, np.linalg.norm(row)))
 

@@ -159,18 +159,18 @@ def _sift(pixels: bytes, shape: tuple[int, ...]) -> Floats:
 
     They depend on the pixels alone.
     """
-    found = keypoints(np.frombuffer(pixels, np.uint8).reshape(shape)).descriptors
-    found.flags.writeable = False
-    return found
+    descriptors = keypoints(np.frombuffer(pixels, np.uint8).reshape(shape)).descriptors
+    descriptors.flags.writeable = False
+    return descriptors
 
 
 @lru_cache(2)
 def _dense(pixels: bytes, shape: tuple[int, ...]) -> Floats:
     """Return dense descriptors; cached as those of `_sift` are."""
     rgb = np.frombuffer(pixels, np.uint8).reshape(shape)
-    found = dense_descriptors(rgb, _DENSE_CELLS, _DENSE_STEP).gradients
-    found.flags.writeable = False
-    return found
+    descriptors = dense_descriptors(rgb, _DENSE_CELLS, _DENSE_STEP).gradients
+    descriptors.flags.writeable = False
+    return descriptors
 
 
 def _counted(points: Floats, centers: Floats) -> NDArray[np.int64]:

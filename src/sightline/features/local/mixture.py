@@ -113,8 +113,8 @@ class Mixture:
             shares, _ = self._posteriors(both)
             counts += shares.sum(axis=0, dtype=np.float64)
             moments += shares.T @ both
-        found = moments / np.maximum(counts, np.finfo(np.float32).tiny)[:, None]
-        means, squares = found[:, :n_dimensions], found[:, n_dimensions:]
+        averages = moments / np.maximum(counts, np.finfo(np.float32).tiny)[:, None]
+        means, squares = averages[:, :n_dimensions], averages[:, n_dimensions:]
         variances = np.maximum(squares - means * means, floor)
         # A component with almost no points has moments of rounding errors: it stays.
         won = (counts > _NEGLIGIBLE)[:, None]

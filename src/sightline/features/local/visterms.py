@@ -125,11 +125,11 @@ class Visterms:
 
     def describe(self, rgb: RGB) -> Floats:
         """Return how many blocks have each term, for each block size and part of the picture."""
-        found = block_descriptors(
+        blocks = block_descriptors(
             rgb, self._table, len(self.arrays["colors"]), self.blocks, self.relative, self.every
         )
         rows = []
-        for (where, points), centers in zip(found, self._centers, strict=True):
+        for (where, points), centers in zip(blocks, self._centers, strict=True):
             terms = assign(points, centers)
             for n in self.spatial:
                 places = terms + len(centers) * _part(where, n)

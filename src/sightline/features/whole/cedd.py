@@ -105,8 +105,8 @@ def shares(rgb: NDArray[np.uint8]) -> Doubles:
     height, width = checked(rgb).shape[:2]
     histogram = np.zeros((N_TEXTURES, N_COLORS))
     add_blocks(frozen(rgb), *grid(height, width), HUES, histogram)
-    found: Doubles = histogram / histogram.sum()
-    return found
+    normalised: Doubles = histogram / histogram.sum()
+    return normalised
 
 
 def colors_of(red: int, green: int, blue: int) -> Doubles:
@@ -150,8 +150,8 @@ def tanimoto_distance(a: Rows, b: Rows) -> Doubles:
     x, y = _scaled(a), _scaled(b)
     xy, xx, yy = ((p * q).sum(axis=-1) for p, q in ((x, y), (x, x), (y, y)))
     below = xx + yy - xy
-    found: Doubles = np.where(below > 0, 100 * (1 - xy / np.where(below > 0, below, 1)), 0.0)
-    return found
+    distances: Doubles = np.where(below > 0, 100 * (1 - xy / np.where(below > 0, below, 1)), 0.0)
+    return distances
 
 
 def _scaled(rows: Rows) -> Doubles:

@@ -94,8 +94,8 @@ def edge_pixels(right: Ints, down: Ints) -> NDArray[np.bool_]:
     parts, n = label(ridge, np.ones((3, 3), np.int64))
     kept = np.zeros(n + 1, np.bool_)
     kept[parts[strong]] = True
-    found: NDArray[np.bool_] = kept[parts]
-    return found
+    edges: NDArray[np.bool_] = kept[parts]
+    return edges
 
 
 def _is_ridge(strength: Ints, right: Ints, down: Ints) -> NDArray[np.bool_]:

@@ -101,8 +101,8 @@ def values_of(codes: Rows) -> Doubles:
     [0.010867, 0.012266, 0.004193, 0.004174, 0.006778]
     """
     kinds = np.arange(N_PARTS * N_KINDS) % N_KINDS
-    found: Doubles = CENTERS[kinds, _whole(codes)]
-    return found
+    values: Doubles = CENTERS[kinds, _whole(codes)]
+    return values
 
 
 def standard_distance(a: Rows, b: Rows) -> Doubles:
@@ -122,8 +122,8 @@ def standard_distance(a: Rows, b: Rows) -> Doubles:
     groups = np.einsum("gp,...pk->...gk", _GROUPS, parts)
     whole = np.abs(parts.mean(axis=-2)).sum(axis=-1)
     near = np.abs(parts).sum(axis=(-2, -1)) + np.abs(groups).sum(axis=(-2, -1))
-    found: Doubles = near + 5 * whole
-    return found
+    distances: Doubles = near + 5 * whole
+    return distances
 
 
 def library_distance(a: Rows, b: Rows) -> Doubles:
@@ -139,19 +139,19 @@ def library_distance(a: Rows, b: Rows) -> Doubles:
     """
     weights = np.where(np.arange(N_PARTS * N_KINDS) < N_KINDS, 5, 1)
     codes = np.abs(_whole(a) - _whole(b)) @ weights
-    found: Doubles = np.abs(values_of(a) - values_of(b)).sum(axis=-1) + codes
-    return found
+    distances: Doubles = np.abs(values_of(a) - values_of(b)).sum(axis=-1) + codes
+    return distances
 
 
 DISTANCES: Final = {"standard": standard_distance, "library": library_distance}
 
 
 def _whole(codes: Rows) -> NDArray[np.int64]:
-    found = np.asarray(codes).astype(np.int64)
-    fits = found.shape[-1:] == (N_PARTS * N_KINDS,)
-    if not fits or not np.array_equal(found, codes) or found.min() < 0 or found.max() > 7:
+    integers = np.asarray(codes).astype(np.int64)
+    fits = integers.shape[-1:] == (N_PARTS * N_KINDS,)
+    if not fits or not np.array_equal(integers, codes) or integers.min() < 0 or integers.max() > 7:
         raise DataError("A row of edge codes holds 80 whole numbers from 0 to 7. Got another.")
-    return found
+    return integers
 
 
 def _groups() -> Doubles:

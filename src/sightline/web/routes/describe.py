@@ -141,8 +141,8 @@ def topics(
 @router.get("/topics/near")
 def near(word: Annotated[Words, Query()], service: Served, k: Shown) -> NearWords:
     """Return the nearest words of a word."""
-    version, found = service.of_one_version(lambda: service.collection.words.near(word, k))
-    return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in found])
+    version, neighbours = service.of_one_version(lambda: service.collection.words.near(word, k))
+    return NearWords(version=version, words=[NearWord(word=w, cosine=c) for w, c in neighbours])
 
 
 def _words(description: Annotation) -> DescribedWords:

@@ -115,8 +115,8 @@ def start(body: JobBody, service: Served, response: Response) -> JobState:
 @router.get("")
 def jobs(service: Served) -> JobStates:
     """Return the jobs of this server."""
-    found = [_state(j, service) for j in service.jobs.all()]
-    return JobStates(version=service.collection.store.version(), jobs=found)
+    states = [_state(j, service) for j in service.jobs.all()]
+    return JobStates(version=service.collection.store.version(), jobs=states)
 
 
 @router.get("/{job}")

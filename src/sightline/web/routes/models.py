@@ -105,8 +105,8 @@ class Rolled(BaseModel):
 @router.get("")
 def models(service: Served) -> VersionsResponse:
     """Return the stored versions with their models."""
-    version, found = service.of_one_version(service.collection.models.versions)
-    return VersionsResponse(version=version, versions=[version_of(v) for v in found])
+    version, versions = service.of_one_version(service.collection.models.versions)
+    return VersionsResponse(version=version, versions=[version_of(v) for v in versions])
 
 
 @router.get("/compare")

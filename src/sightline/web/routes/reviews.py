@@ -133,8 +133,8 @@ def apply(service: Writable) -> Applied:
 
 
 def _refuse_others(service: Service, session: str) -> None:
-    found = known(service, session)
-    if found.resumable or found.lists:
+    review = known(service, session)
+    if review.resumable or review.lists:
         raise Problem(400, "usage", f"The session {session} is no review. Leave it out.")
-    if found.state == "reverted":
+    if review.state == "reverted":
         raise Problem(409, "reverted", f"The review {session} was reverted. Begin a new one.")
