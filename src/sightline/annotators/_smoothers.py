@@ -49,8 +49,12 @@ class Smoother(LeaveOneOut, Protocol):
         """Return the leave-one-out scores of some pictures only, fast for many alphas."""
         ...
 
+
+class Retargetable(Smoother, Protocol):
+    """A smoother that other targets need not be decomposed for again."""
+
     def retargeted(self, Y: NDArray[np.float32]) -> Smoother:
-        """Return the same for other targets, without another decomposition."""
+        """Return the same for other targets."""
         ...
 
 

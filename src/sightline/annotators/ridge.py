@@ -27,7 +27,14 @@ import numpy as np
 
 from sightline.annotators._alpha import Criterion, best_alpha, rankable_words, sample
 from sightline.annotators._balance import balanced
-from sightline.annotators._smoothers import Decomposed, Primal, Revise, Smoother, solved
+from sightline.annotators._smoothers import (
+    Decomposed,
+    Primal,
+    Retargetable,
+    Revise,
+    Smoother,
+    solved,
+)
 from sightline.annotators._weights import best_weights
 from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.annotators.unlabelled import fit_without, likely_positive
@@ -279,11 +286,13 @@ class KernelRidge(PersistentEstimator):
         unlabelled: NDArray[np.bool_] | None,
     ) -> None:
         chosen = self._chosen(len(Y))
-        if unlabelled is not None and (len(chosen) < len(Y) or self.balance):
+        apart = self.balance or self.wrong_tags != "kept"
+        if unlabelled is not None and (len(chosen) < len(Y) or apart):
             raise ParameterError.of(
                 "unlabelled", type(self).__name__,
-                f"None with a balance, and where {len(chosen)} landmarks stand for {len(Y)} "
-                "pictures", f"a table of shape {unlabelled.shape}",
+                "None with a balance or without wrong tags, and where "
+                f"{len(chosen)} landmarks stand for {len(Y)} pictures",
+                f"a table of shape {unlabelled.shape}",
             )  # fmt: skip
         if self.balance and len(chosen) < len(Y):
             raise ParameterError.of(
@@ -352,17 +361,18 @@ class KernelRidge(PersistentEstimator):
         self.dual_ = W.astype(np.float32)
         self.W_ = np.ascontiguousarray(self.dual_.T)
 
-    def _settle(self, smoother: Smoother, scale: float) -> NDArray[np.float64]:
+    def _settle(self, smoother: Retargetable, scale: float) -> NDArray[np.float64]:
         if self.alpha == "auto":
             self.alpha_ = best_alpha(smoother, scale, self.criterion, self.random_state)
         else:
             self.alpha_ = float(self.alpha)
         alpha, revise = self.alpha_ * scale, self._revise()
         self.leave_one_out_ = smoother.left_out(alpha)
-        if revise is not None:
-            smoother = smoother.retargeted(revise(self.leave_one_out_, smoother.Y))
-            self.leave_one_out_ = smoother.left_out(alpha)
-        return smoother.coefficients(alpha)
+        if revise is None:
+            return smoother.coefficients(alpha)
+        other: Smoother = smoother.retargeted(revise(self.leave_one_out_, smoother.Y))
+        self.leave_one_out_ = other.left_out(alpha)
+        return other.coefficients(alpha)
 
     def _revise(self) -> Revise | None:
         return without_wrong_tags if self.wrong_tags == "excluded" else None

@@ -108,6 +108,4 @@ def _tagged_set(
         ids = np.arange(first, first + len(rows), dtype=np.int64)
         return Dataset(ids, np.arange(len(words)), labels, {f: v[at] for f, v in views.items()})
 
-    return TaggedSet(
-        title, dataset(training, 1), dataset(test, 1 + len(training)), tuple(words)
-    )
+    return TaggedSet(title, dataset(training, 1), dataset(test, 1 + len(training)), tuple(words))

@@ -41,6 +41,7 @@ from sightline.collection.models.saved_words import (
     saved_report,
 )
 from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
@@ -95,7 +96,8 @@ class TrainReport:
     """The report of a training.
 
     `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
-    list-wise ranker; `saved` are the words that were saved from judging sessions.
+    list-wise ranker; `saved` are the words that were saved from judging sessions. `suspected`
+    counts the tags that are probably wrong; None where that is unknown.
     """
 
     recipe: str
@@ -115,6 +117,7 @@ class TrainReport:
     course: str = ""
     saved: tuple[SavedWord, ...] = ()
     served: Recipe | None = None
+    suspected: int | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -130,7 +133,7 @@ class TrainReport:
             "left_out": self.left_out, "model": self.model, "version": self.version,
             "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "saved": [asdict(w) for w in self.saved],
+            "saved": [asdict(w) for w in self.saved], "suspected": self.suspected,
             "clicks": {
                 "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
@@ -190,12 +193,15 @@ def train(
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
     saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
+    tags: TagProbabilities | None = None
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
     name, version = before, 0
     if not options.dry_run:
-        about, arrays = make_model(dataset, served, candidate, next(fits), extra)
+        final = next(fits)
+        tags = TagProbabilities.of(dataset, final)
+        about, arrays = make_model(dataset, served, candidate, final, extra, tags)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
@@ -210,7 +216,7 @@ def train(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
         time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved, served.recipe,
+        saved, served.recipe, None if tags is None else tags.suspected,
     )  # fmt: skip
 
 
@@ -346,6 +352,7 @@ def make_model(
     proof_fit: Fitted,
     served: Fitted,
     saved: SavedWordModel | None = None,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
@@ -363,7 +370,7 @@ def make_model(
         proof_fit = joined.fitted(proof_fit, saved.proof)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
-        served, proof_fit, curve,
+        served, proof_fit, curve, tags,
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe
+from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.versions import WORDS, measured_text
 from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, MissingExtra, StoreDamaged
@@ -71,6 +72,8 @@ class WordModel:
     text_curve : ndarray of float64 or None
         From the score of a text for a picture to how likely it fits (see `texts`); None where they
         share no space.
+    tags : TagProbabilities or None
+        How probably each tag it learned from is wrong; None where that is unknown.
     """
 
     name: str
@@ -84,6 +87,7 @@ class WordModel:
     served: Fitted
     proof: Fitted
     text_curve: NDArray[np.float64] | None = None
+    tags: TagProbabilities | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -168,6 +172,7 @@ def to_saved(
     served: Fitted,
     proof: Fitted,
     text_curve: NDArray[np.float64] | None = None,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -181,6 +186,8 @@ def to_saved(
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
+    if tags is not None:
+        arrays |= tags.to_arrays()
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -204,6 +211,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
+            TagProbabilities.from_arrays(arrays),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
