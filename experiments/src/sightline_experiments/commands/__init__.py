@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-PAPERS = ("pamir", "feedback", "lscmr", "online", "regions")
+PAPERS = ("pamir", "feedback", "lscmr", "online", "regions", "noise")
 
 
 class Papers(click.Group):

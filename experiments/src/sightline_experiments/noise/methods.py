@@ -37,11 +37,14 @@ class Ranked:
         How it does so.
     recipe : str
         What was chosen.
+    left_out : ndarray or None
+        Scores of the training pictures, each as if left out, if there are any.
     """
 
     rows: Floats
     combination: Combination
     recipe: str
+    left_out: Floats | None = None
 
 
 Method = Callable[[Dataset, Dataset, Sequence[str]], Ranked]
@@ -52,7 +55,7 @@ def served(training: Dataset, test: Dataset, rankers: Sequence[str]) -> Ranked:
     selected = select(training, rankers, None, NoProgress())
     fitted = fit(selected.recipe, training)
     rows = selected.combination.rows(fitted.scores(test.views))
-    return Ranked(rows, selected.combination, str(selected.recipe))
+    return Ranked(rows, selected.combination, str(selected.recipe), fitted.unseen)
 
 
 def plain_ridge(training: Dataset, test: Dataset, rankers: Sequence[str]) -> Ranked:

@@ -1,4 +1,4 @@
-"""The plan of a run: data sets, kinds of noise, seeds and rankers. All that may be tuned is here."""
+"""The plan of a run: features, kinds of noise, seeds and rankers; all that may be tuned."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from sightline.registry import BY_DEFAULT, FEATURE_SETS
 from sightline_experiments.experiment import RunPlan
 from sightline_experiments.noise.corruption import Kind
 
-FEATURES = (*FEATURE_SETS["deep-all"], "classic")
-CORRUPTIONS: tuple[tuple[Kind, float], ...] = (("wrong", 0.2), ("missing", 0.5))
+FEATURES = (*FEATURE_SETS["deep-all"], "color")
+"""What `sightline index` computes by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,25 +19,28 @@ class Plan(RunPlan):
     Attributes
     ----------
     corruptions : tuple of (str, float)
-        The kinds of noise, each with its share of the tags.
+        The kinds of noise, each with the share of tags it hits.
     rankers : tuple of str
         Those that training selects from.
+    pictures : int or None
+        Training pictures, a seeded sample; None for all.
     """
 
-    corruptions: tuple[tuple[Kind, float], ...] = CORRUPTIONS
+    corruptions: tuple[tuple[Kind, float], ...] = (("wrong", 0.2), ("missing", 0.5))
     rankers: tuple[str, ...] = BY_DEFAULT
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seed of each repetition."""
-        return tuple(range(self.splits))
+    pictures: int | None = None
 
 
 def full_plan() -> Plan:
-    """Return the run whose figures may be quoted."""
+    """Return the run of everything that `sightline train` does by default."""
     return Plan(splits=3, features=FEATURES)
 
 
 def quick_plan() -> Plan:
-    """Return a run for a first look: one seed, one feature, two rankers."""
-    return Plan(splits=1, features=("deep",), rankers=("ridge", "log-product"))
+    """Return a run for a first look: fewer pictures and features, the two rankers that win."""
+    return Plan(
+        splits=3,
+        features=("deep", "deep-stages"),
+        rankers=("ridge", "log-product"),
+        pictures=1_500,
+    )
