@@ -16,8 +16,8 @@ pictures that have the word, and keeps a word on two pictures near what such wor
 (empirical Bayes).
 
 Departures: the m_t that a tag is held against does not count the tag itself. The density of right
-tags does not fall beyond their mean, nor that of wrong ones below theirs, so that a higher score
-never makes a tag more suspect. A word that cannot be predicted has m_t near 0: none of its tags
+tags does not fall beyond their mean, and z and scale are bounded, so that a higher score never
+makes a tag more suspect. A word that cannot be predicted has m_t near 0: none of its tags
 stands out, and all have about the probability e.
 """
 
@@ -39,6 +39,8 @@ LEAST_TAGS = 5
 # The variance of the logistic distribution of scale 1, and the least that right tags may have.
 _UNIT = np.pi**2 / 3.0
 _LEAST_VARIANCE = 0.5
+# Below the first and beyond the second a lower score would make a tag less suspect.
+_LOWEST, _WIDEST = -2.0, 1.25
 
 
 def wrong_tag_probabilities(left_out: Any, Y: Any) -> NDArray[np.float64]:
@@ -83,13 +85,30 @@ def without_wrong_tags(left_out: Any, Y: NDArray[np.float32]) -> NDArray[np.floa
 
     table = csr_matrix(Y)
     table.sort_indices()
-    tags = table.tocoo()
-    enough = np.bincount(tags.col, minlength=Y.shape[1])[tags.col] >= LEAST_TAGS
-    surely = enough & (wrong_tag_probabilities(left_out, table) >= SURELY)
-    row, word = tags.row[surely], tags.col[surely]
+    row, word = (at[_surely_wrong(left_out, table)] for at in table.nonzero())
     targets = Y.copy()
     targets[row, word] = np.asarray(left_out)[row, word]
     return targets
+
+
+def tags_kept(left_out: Any, Y: Any) -> Any:
+    """Return a table of tags, in CSR form, without those that are surely wrong.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> tags_kept(np.zeros((2, 1)), csr_matrix([[1.0], [0.0]])).nnz
+    1
+    """
+    kept = Y.copy()
+    kept.data = np.where(_surely_wrong(left_out, Y), 0, kept.data).astype(kept.dtype)
+    kept.eliminate_zeros()
+    return kept
+
+
+def _surely_wrong(left_out: Any, Y: Any) -> NDArray[np.bool_]:
+    """Return which tags are, picture by picture, of words on enough pictures."""
+    word = Y.tocoo().col
+    enough = np.bincount(word, minlength=Y.shape[1])[word] >= LEAST_TAGS
+    return np.asarray(enough & (wrong_tag_probabilities(left_out, Y) >= SURELY))
 
 
 def _log_odds(left_out: Any, Y: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -121,7 +140,8 @@ def _two_groups(
     mean = np.full(n_words, max(float(np.median(z)), 1.0))
     right = np.full(len(z), 1.0 - share)
     wrong = 1.0 - right
-    of_wrong = _density(-z, 1.0)
+    z = np.maximum(z, _LOWEST)
+    of_wrong = np.exp(-z) / np.square(1.0 + np.exp(-z))
     for _ in range(_ROUNDS):
         count = np.bincount(word, right, n_words)
         total = np.bincount(word, right * z, n_words)
@@ -129,7 +149,8 @@ def _two_groups(
         others, sum_of_others = count[word] - right, total[word] - right * z
         precision = others / within + 1.0 / between
         centre = np.maximum((sum_of_others / within + mean[word] / between) / precision, 0.0)
-        of_right = _density(z - centre, np.sqrt((within + 1.0 / precision) / _UNIT))
+        scale = np.minimum(np.sqrt((within + 1.0 / precision) / _UNIT), _WIDEST)
+        of_right = _density(z - centre, scale)
         wrong = share * of_wrong / (share * of_wrong + (1.0 - share) * of_right)
         right = 1.0 - wrong
         share = float((wrong.sum() + _WRONG) / (len(z) + _TAGS))

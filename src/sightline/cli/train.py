@@ -284,6 +284,9 @@ def show_report(r: TrainReport) -> None:
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
+    if r.suspected:
+        tags = counted(r.suspected, "suspected mislabel")
+        click.echo(f"{tags} among the tags. To see: sightline tag --suspected")
     if p.n:
         click.echo(
             f"On {p.n} held-out quer{'y' if p.n == 1 else 'ies'}: mean AvgP {p.candidate:.3f}, "

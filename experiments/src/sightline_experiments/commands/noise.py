@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @experiment(
     holds="corel5k and caltech101, as .zip or folders",
-    quick="1,500 pictures, two networks' features, two rankers",
+    quick="Two seeds, one feature, two rankers",
     drawn="no pictures",
 )
 @click.option("--only", help="corel5k, caltech101; separated by commas. All by default.")
-@click.option("--seeds", type=click.IntRange(1, 20), help="How many seeds of the noise; 3.")
+@click.option("--seeds", type=click.IntRange(1, 20), help="How many seeds; 3, or 2 if quick.")
 def noise(options: RunOptions, only: str | None, seeds: int | None) -> int:
     """Train on tags of which a fifth is wrong or half is missing, and find the wrong ones.
 

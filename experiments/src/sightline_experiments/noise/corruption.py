@@ -27,7 +27,7 @@ def corrupted(labels: Any, kind: Kind, share: float, seed: int) -> Any:
     row, column = table.row.astype(np.int64), table.col.astype(np.int64)
     if kind == "clean":
         return labels
-    rng = np.random.default_rng([seed, 1 if kind == "wrong" else 2])
+    rng = np.random.default_rng([seed, 1])
     hit = np.zeros(len(row), np.bool_)
     hit[rng.permutation(len(row))[: round(share * len(row))]] = True
     if kind == "missing":

@@ -55,7 +55,7 @@ def served(training: Dataset, test: Dataset, rankers: Sequence[str]) -> Ranked:
     selected = select(training, rankers, None, NoProgress())
     fitted = fit(selected.recipe, training)
     rows = selected.combination.rows(fitted.scores(test.views))
-    return Ranked(rows, selected.combination, str(selected.recipe), fitted.unseen)
+    return Ranked(rows, selected.combination, str(selected.recipe), fitted.independent)
 
 
 def plain_ridge(training: Dataset, test: Dataset, rankers: Sequence[str]) -> Ranked:
@@ -94,10 +94,13 @@ def _ridges(training: Dataset, other: Dataset, alphas: Sequence[float]) -> dict[
     Z = (_dense(other) - mean) / scale
     Y = np.asarray(training.labels.todense(), np.float64)
     intercept = Y.mean(axis=0)
-    values, vectors = eigh(X @ X.T, driver="evd", check_finite=False)
+    if X.shape[1] < len(X):
+        values, vectors = eigh(X.T @ X, driver="evd", check_finite=False)
+        across, targets = Z @ vectors, vectors.T @ (X.T @ (Y - intercept))
+    else:
+        values, vectors = eigh(X @ X.T, driver="evd", check_finite=False)
+        across, targets = (Z @ X.T) @ vectors, vectors.T @ (Y - intercept)
     values = np.maximum(values, 0.0)
-    across = (Z @ X.T) @ vectors
-    targets = vectors.T @ (Y - intercept)
     return {
         a: np.asarray(across @ (targets / (values + a)[:, None]) + intercept, np.float32)
         for a in alphas

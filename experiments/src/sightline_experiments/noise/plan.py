@@ -19,14 +19,20 @@ class Plan(RunPlan):
     Attributes
     ----------
     corruptions : tuple of (str, float)
-        The kinds of noise, each with the share of tags it hits.
+        The kinds of noise, each with the share of tags it hits. Of tags of which a fifth is missing
+        as many are right as of tags of which a fifth is wrong: what these lose is not due to noise,
+        but to fewer tags.
     rankers : tuple of str
         Those that training selects from.
     pictures : int or None
         Training pictures, a seeded sample; None for all.
     """
 
-    corruptions: tuple[tuple[Kind, float], ...] = (("wrong", 0.2), ("missing", 0.5))
+    corruptions: tuple[tuple[Kind, float], ...] = (
+        ("wrong", 0.2),
+        ("missing", 0.2),
+        ("missing", 0.5),
+    )
     rankers: tuple[str, ...] = BY_DEFAULT
     pictures: int | None = None
 
@@ -37,10 +43,5 @@ def full_plan() -> Plan:
 
 
 def quick_plan() -> Plan:
-    """Return a run for a first look: fewer pictures and features, the two rankers that win."""
-    return Plan(
-        splits=3,
-        features=("deep", "deep-stages"),
-        rankers=("ridge", "log-product"),
-        pictures=1_500,
-    )
+    """Return a run for a first look: one feature, the two rankers that win."""
+    return Plan(splits=2, features=("deep",), rankers=("ridge", "log-product"))

@@ -38,6 +38,7 @@ from sightline.collection.models.trials import (
     SelectionTask,
     TrialResult,
     fit_combination,
+    learned,
     run_trials,
 )
 from sightline.contracts import Mapper, Progress
@@ -360,7 +361,7 @@ def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, 
     if ranker_spec(fitted.recipe.ranker).stacked_class:
         combination = Combination.of_logits(scores.shape[1])
     elif fitted.unseen is not None:
-        combination = fit_combination(how, fitted.unseen, task.training)
+        combination = fit_combination(how, fitted.unseen, learned(fitted, task.training))
     else:
         combination = Combination(how).fit(scores, task.validation.labels)
     combination.fill_flat()

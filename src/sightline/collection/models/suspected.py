@@ -49,7 +49,7 @@ class TagProbabilities:
         """
         if dataset.unlabelled is not None:
             return None
-        unseen = fitted.unseen
+        unseen = fitted.independent
         if unseen is None:
             return None
         tags = dataset.labels.tocoo()

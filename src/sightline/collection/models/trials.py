@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,14 @@ from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.lifecycle import finite_or_none
 from sightline.collection.models.queries import combined, evaluation_queries, idf_in
-from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
+from sightline.collection.models.recipe import (
+    Fitted,
+    Recipe,
+    builds_on,
+    fit,
+    learned_labels,
+    ranker_spec,
+)
 from sightline.collection.models.registry import OnRound
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, UsageError
@@ -151,12 +158,20 @@ def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasur
     measured: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
-            combination = fit_combination(how, fitted.unseen, task.training)
+            combination = fit_combination(how, fitted.unseen, learned(fitted, task.training))
             rows = combination.rows(scores)
         else:
             combination, rows = _crossed(how, scores, task.validation)
         measured[how] = measure_queries(rows, combined(task.queries, combination, task.idf))
     return measured
+
+
+def learned(fitted: Fitted, dataset: Dataset) -> Dataset:
+    """Return the training pictures with the labels that the recipe was fitted to."""
+    unseen = fitted.unseen
+    if unseen is None:
+        return dataset
+    return replace(dataset, labels=learned_labels(fitted.recipe, unseen, dataset))
 
 
 def _crossed(how: How, scores: Floats, validation: Dataset) -> tuple[Combination, Floats]:
