@@ -26,6 +26,7 @@ class Sizes:
     collection: int = 10_000
     growth: tuple[int, ...] = (1_000, 5_000, 10_000)
     queries: tuple[int, ...] = (10_000, 100_000)
+    sentences: tuple[int, int] = (8_000, 100_000)  # pictures
 
 
 FULL = Sizes()
@@ -40,6 +41,7 @@ QUICK = Sizes(
     collection=2_500,
     growth=(500, 1_000, 2_000),
     queries=(2_000, 10_000),
+    sentences=(2_000, 8_000),
 )
 
 

@@ -33,6 +33,7 @@ SUBJECTS = (
     "low-rank-query",
     "region-inference",
     "text-query",
+    "sentence-query",
     "similar-query",
     "feedback-session",
     "replay",

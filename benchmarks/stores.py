@@ -90,13 +90,13 @@ def _worded(folder: Path, n: int, words: tuple[str, ...]) -> tuple[Path, StoreFo
             count = min(MERGED_ROWS, n - first)
             drawn = rng.choice(len(words), (count, WORDS_EACH), p=share / share.sum())
             chosen = [[words[j] for j in sorted(set(row))] for row in drawn.tolist()]
-            _publish(writer, root, first, chosen)
+            publish(writer, root, first, chosen)
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
     return root, store_folder
 
 
-def _publish(
+def publish(
     writer: Writer,
     root: Path,
     first: int,
@@ -138,7 +138,7 @@ def _described(folder: Path, n: int) -> tuple[Path, StoreFolder]:
                 FeatureRows(f"bench{m}-000000000000", c[which] + _noise(rng, len(which), m))
                 for m, c in centres.items()
             )
-            _publish(writer, root, first, [[] for _ in which], rows)
+            publish(writer, root, first, [[] for _ in which], rows)
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
     return root, store_folder
@@ -205,7 +205,7 @@ def _taught(folder: Path, n: int) -> tuple[Path, StoreFolder]:
                 [f"cluster{k}", f"ten{k // 10}"] if w else []
                 for k, w in zip(which.tolist(), worded.tolist(), strict=True)
             ]
-            _publish(writer, root, first, words, (FeatureRows("bench64-000000000000", rows),))
+            publish(writer, root, first, words, (FeatureRows("bench64-000000000000", rows),))
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
     Collection.open(root, store=store_folder.path).train(rankers=["ridge"])
@@ -235,7 +235,7 @@ def _pictured(folder: Path, n: int, taught: bool) -> tuple[Path, StoreFolder]:
             pairs = zip(which.tolist(), worded.tolist(), strict=True)
             words = [["any", f"cluster{k}"] if w else ["any"] for k, w in pairs]
             features = (FeatureRows("bench64-000000000000", rows),)
-            _publish(writer, root, first, words, features, tuple(small[k] for k in which.tolist()))
+            publish(writer, root, first, words, features, tuple(small[k] for k in which.tolist()))
         writer.note(Change(meta=[("root", str(root))]))
         writer.publish(Change(), finished=True)
     if taught:

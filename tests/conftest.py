@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 # times ends it; read when gRPC is first imported.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
-# A shared machine can be slow for a moment; examples are the same in every run.
+# A shared machine can be slow for a moment; examples are the same in every run. SIGHTLINE_LAWS=100
+# tries as many of each law that names no number of its own.
 settings.register_profile(
     "sightline",
     deadline=None,
+    max_examples=int(os.environ.get("SIGHTLINE_LAWS", "40")),
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -121,6 +124,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark(items)
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = ordered(items, processes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let the collector of garbage leave alone what stays until the end.
+
+    Each of its full rounds would look at half a million objects, and in a forked process copy them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        # What is left is little, and most of it ends with its test.
+        gc.set_threshold(5_000, 10, 10)
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

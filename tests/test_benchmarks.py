@@ -41,6 +41,15 @@ def test_sessions_and_their_log_are_measured(tmp_path: Path) -> None:
     assert rows["replay/judgements"].value > 0 and rows["replay/events-a-second"].value > 100
 
 
+def test_a_sentence_is_measured_against_its_words(tmp_path: Path) -> None:
+    sizes = Sizes(repetitions=1, sentences=(120, 240))
+    rows = run(["sentence-query"], Bench(tmp_path, sizes))
+    assert [r.name for r in rows] == list(subject("sentence-query").ROWS)
+    assert all(r.ratio is not None and r.ratio > 0 for r in rows)
+    # What is asked of one store is asked in turn: both rows have the same samples.
+    assert rows[0].samples["ours"] == rows[1].samples["ours"]
+
+
 def test_tags_of_regions_are_measured_against_general_solvers(tmp_path: Path) -> None:
     rows = {r.name: r for r in run(["region-inference"], Bench(tmp_path, TINY))}
     assert set(rows) == set(subject("region-inference").ROWS)

@@ -185,12 +185,12 @@ def test_decision_records_are_complete_and_listed() -> None:
     records = sorted(folder.glob("[0-9]*.md"))
     listed = re.findall(r"^- \[(\d{4})\]\((.+?)\) (.+) \((.+)\)$", index_of(folder), re.MULTILINE)
     assert [r.name for r in records] == [name for _, name, _, _ in listed]
-    for number, (record, (shown, _, title, date)) in enumerate(
-        zip(records, listed, strict=True), 1
-    ):
+    numbers = [record.name[:4] for record in records]
+    assert sorted(set(numbers)) == numbers
+    for number, record, (shown, _, title, date) in zip(numbers, records, listed, strict=True):
         text = record.read_text(encoding="utf-8")
-        assert record.name.startswith(f"{number:04d}-") and shown == f"{number:04d}"
-        assert text.startswith(f"# {number}. {title}\n\nDate: {date}. Status: ")
+        assert shown == number
+        assert text.startswith(f"# {int(number)}. {title}\n\nDate: {date}. Status: ")
         parts = re.split(r"^## (\w+)$", text, flags=re.MULTILINE)
         assert parts[1::2] == ["Context", "Decision", "Consequences"], record.name
         assert all(part.strip() for part in parts[2::2]), record.name

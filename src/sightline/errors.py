@@ -3,9 +3,10 @@
 SightlineError                exit 1
 ├── UsageError                exit 2   the call itself is wrong: an unknown flag, a bad query
 │   ├── QueryError                     a query that cannot be read
+│   │   └── QueryTooLong               a query longer than one may be: search by a text
 │   ├── NoModel                        there is no word model yet
 │   ├── NotFittedError                 an estimator is used before fit; also a ValueError
-│   ├── NoSpace                        the model has no space shared by words and pictures
+│   ├── NoSpace                        no model has a space shared by words and pictures
 │   └── NoRegions                      there is no region model yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
 ├── CollectionError           exit 1   the folder is missing or not ready
@@ -50,6 +51,10 @@ class UsageError(SightlineError):
 
 class QueryError(UsageError):
     """A query that cannot be read."""
+
+
+class QueryTooLong(QueryError):
+    """A query is longer than a query may be; a long text is searched as a text."""
 
 
 class NoModel(UsageError):

@@ -231,10 +231,19 @@ class DenseQuery:
 
 @dataclass(frozen=True, slots=True)
 class SparseQuery:
-    """Weights over term ids; only pictures with at least one of the terms have a score."""
+    """Weights over term ids; only pictures with at least one of the terms have a score.
+
+    `forms` are the ids of all tags that count as each term; without it, those of the term alone.
+    """
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
+    forms: tuple[NDArray[np.int64], ...] | None = None
+
+    @property
+    def groups(self) -> tuple[NDArray[np.int64], ...]:
+        """For each term the ids that count as it."""
+        return _groups(self.terms, self.forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +251,25 @@ class WordQuery:
     """Weights over words for which a model has published the scores of all pictures.
 
     A picture that is tagged with word i gets the score `known[i]` for it. Only pictures that the
-    model has scored have a score.
+    model has scored have a score. `forms` are the ids of all tags that count as each word; without
+    it, those of the word alone.
     """
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
     known: NDArray[np.float32]
+    forms: tuple[NDArray[np.int64], ...] | None = None
+
+    @property
+    def groups(self) -> tuple[NDArray[np.int64], ...]:
+        """For each word the ids of tags that count as it."""
+        return _groups(self.terms, self.forms)
+
+
+def _groups(
+    terms: NDArray[np.int64], forms: tuple[NDArray[np.int64], ...] | None
+) -> tuple[NDArray[np.int64], ...]:
+    return tuple(terms[i : i + 1] for i in range(len(terms))) if forms is None else forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +283,17 @@ class Top:
 MatchKind = Literal["exact", "predicted", "partial", "similar"]
 
 
+def percent(share: float) -> str:
+    """Return a probability or a share for people; only what is certain is 0 or 100.
+
+    >>> percent(0.841), percent(0.002), percent(0.998), percent(1.0)
+    ('84 %', '< 1 %', '> 99 %', '100 %')
+    """
+    if 0 < share < 0.01:
+        return "< 1 %"
+    return "> 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One search result.
@@ -272,8 +305,8 @@ class Hit:
     path : bytes
         Relative to the collection.
     score : float
-        Best first. That of an exact match is above 1; that of a prediction is the probability that
-        the picture fits.
+        Best first, for programs: that of an exact match is above 1, and only those of one kind of
+        match compare. People are shown `label`.
     match : str
         "exact" if the picture is tagged with every word of the query, "predicted" if a model ranked
         it, "partial" if it is tagged with some of the words, "similar" if the query was a picture.
@@ -281,6 +314,8 @@ class Hit:
         The folder of the collection.
     learned : bool
         Whether a model contributed to the score.
+    probability : float or None
+        The calibrated probability that the picture fits, of a prediction by words alone.
     """
 
     picture: int
@@ -289,6 +324,24 @@ class Hit:
     match: MatchKind
     root: bytes = field(default=b"", repr=False, compare=False)
     learned: bool = field(default=False, repr=False)
+    probability: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The one thing that people are shown: the kind of match, or how sure or similar it is.
+
+        >>> Hit(1, b"a.jpg", 1.6, "exact").label, Hit(1, b"a.jpg", 0.3, "partial").label
+        ('exact', 'partial')
+        >>> Hit(1, b"a.jpg", 0.8, "predicted", probability=0.841).label
+        '84 %'
+        >>> Hit(1, b"a.jpg", 0.8123, "similar").label
+        '0.812'
+        """
+        if self.match == "similar":
+            return f"{self.score:.3f}"
+        if self.match == "predicted" and self.probability is not None:
+            return percent(self.probability)
+        return self.match
 
     @property
     def name(self) -> str:
@@ -305,13 +358,13 @@ class Hit:
         """Whether the picture is tagged with every word of the query."""
         return self.match == "exact"
 
-    def to_dict(self, root: bytes = b"") -> dict[str, str | int | float | bool]:
+    def to_dict(self, root: bytes = b"") -> dict[str, str | int | float | bool | None]:
         """Return the hit as JSON; `path` lies below `root`.
 
         `picture`, `tagged` and `learnt` are names of earlier releases.
         """
         return {
             "id": self.picture, "path": os.fsdecode(os.path.join(root, self.path)),
-            "score": self.score, "match": self.match, "picture": self.picture,
-            "tagged": self.tagged, "learnt": self.learned,
+            "score": self.score, "match": self.match, "probability": self.probability,
+            "picture": self.picture, "tagged": self.tagged, "learnt": self.learned,
         }  # fmt: skip

@@ -51,6 +51,9 @@ class Settings:
     txt_as : str
         How the text of `.txt` files beside pictures is read: labels, text, or auto, which takes a
         short list for labels and everything else for running text.
+    language : str
+        Language of the words: its plurals and stop words are folded. A name such as english, a code
+        such as en, auto, which detects it by stop words, or none.
     exclude : str
         Folder names to leave out, separated by commas.
     features : str
@@ -85,6 +88,7 @@ class Settings:
     hidden: bool = False
     folder_words: bool = False
     txt_as: str = "auto"
+    language: str = "auto"
     exclude: str = ""
     features: str = ""
     wait: float = 0.0
@@ -123,7 +127,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "shards": (1, 1024),
 }
 # Settings of a collection: once given as a flag of `index`, they are saved in the store.
-REMEMBERED = ("follow", "hidden", "folder_words", "txt_as", "exclude", "features")
+REMEMBERED = ("follow", "hidden", "folder_words", "txt_as", "language", "exclude", "features")
 TXT_AS = ("auto", "labels", "text")
 _LEVELS = ("error", "warning", "info", "debug")
 # Groups: "+tls" if encrypted, the host, the port.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from PIL import Image
 
 from sightline.compute.features import load_feature
 from sightline.measures.runs import read_qrels, read_run
+from sightline.records import percent
 from tests.cli.test_commands import Shell
 from tests.factories.photos import paint_some_with_words
 from tests.factories.plugins import plugged
@@ -72,19 +74,26 @@ def test_a_dry_run_says_so_and_publishes_nothing(shell: Shell) -> None:
 
 def test_search_marks_learnt_hits_in_every_form(trained: Shell) -> None:
     lines = [x.split("\t") for x in trained("search", "red", "-t", "50").out.splitlines()]
-    marks = [x[2] for x in lines]
+    labels = [x[0] for x in lines]
+    marks = ["predicted" if x.endswith(" %") else x for x in labels]
     assert marks == ["exact"] * 15 + ["predicted"] * (len(marks) - 15) and len(marks) > 15
     said = json.loads(trained("search", "red", "-t", "50", "--json").out)
     assert sum(h["learnt"] for h in said["hits"]) == len(marks) - 15
     assert [h["match"] for h in said["hits"]] == marks
+    shown = [h["probability"] for h in said["hits"]]
+    assert [p is None for p in shown] == [m == "exact" for m in marks]
+    assert labels[15:] == [percent(p) for p in shown[15:]]
+    assert shown[15:] == sorted(shown[15:], reverse=True)
     assert all(h["id"] == h["picture"] for h in said["hits"])
     rows = list(csv.DictReader(io.StringIO(trained("search", "red", "-t", "50", "--csv").out)))
     assert sum(int(r["learnt"]) for r in rows) == len(marks) - 15
     assert [r["match"] for r in rows] == marks
+    assert [float(r["probability"]) for r in rows[15:]] == shown[15:]
+    assert {r["probability"] for r in rows[:15]} == {""}
     assert trained("search", "red", "-k", "3").out == trained("search", "red", "-t", "3").out
     untagged = trained("search", "red", "--untagged").out.splitlines()
-    assert untagged and all("predicted" in x for x in untagged)
-    assert "\tpredicted" not in trained("search", "red", "-t", "50", "--no-learnt").out
+    assert untagged and all("%\t" in x for x in untagged)
+    assert "%\t" not in trained("search", "red", "-t", "50", "--no-learnt").out
     assert len(trained("search", "red", "-t", "500", "--no-cutoff").out.splitlines()) == 102
 
 
@@ -120,7 +129,6 @@ def test_trec_runs_can_be_read_back(trained: Shell, tmp_path: Path) -> None:
         ),
         (("evaluate", "--plot", "x.gif"), "A plot is a PNG file"),
         (("evaluate", "--plot", "no/such/x.png"), "There is no folder"),
-        (("evaluate", "--plot", "x.png", "--no-curve"), "leaves out"),
         (("index", "--vectors", "nowhere.npy"), "nowhere.npy"),
         (("index", "--features", "deeep"), "no 'deeep' among the features"),
     ],
@@ -134,11 +142,20 @@ def test_evaluate_reports_draws_and_writes(trained: Shell, tmp_path: Path) -> No
     plot, run, qrels = (tmp_path / n for n in ("curve.png", "run.txt", "qrels.txt"))
     ran = trained("evaluate", "--plot", str(plot), "--run", str(run), "--qrels", str(qrels))
     assert ran.code == 0 and "untrained" in ran.out and "harmed" in ran.out
+    assert "no queries are worse than chance: than 95 of 100 random orders" in ran.out
+    assert "probabilities of the first 20 hits of each word: calibration error" in ran.out
+    assert re.search(r"of \d+ hits shown at 90-100 %, \d+ % were right", ran.out)
     assert "learning curve: " in ran.out and "best words: " in ran.out
     assert np.asarray(Image.open(plot).convert("L")).std() > 5
     judged, ranked = read_qrels(qrels), read_run(run)
     assert {j.query for j in judged} == {r.query for r in ranked} and len(judged) >= 8
-    said = json.loads(trained("evaluate", "--json", "--no-curve").out)
+    with Image.open(plot) as drawn:
+        both = drawn.width
+    ran = trained("evaluate", "--plot", str(plot), "--json", "--no-curve")
+    with Image.open(plot) as drawn:
+        assert drawn.width == both // 2, "without a curve the reliability is alone"
+    said = json.loads(ran.out)
+    assert said["reliability"]["n"] == sum(b["n"] for b in said["reliability"]["bins"])
     assert said["groups"][0]["gain"] > 0.2 and said["curve"] == []
     inside = trained("evaluate", "--plot", str(trained.photos / "x.png"))
     assert inside.code == 2 and "nothing is ever written" in inside.err

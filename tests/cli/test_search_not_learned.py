@@ -36,17 +36,21 @@ def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
 
 def test_search_names_words_that_were_not_learned(shell: Shell) -> None:
     ran = shell("search", "red bathes", "-t", "40")
-    assert ran.code == 0 and ran.err == "not learned: bathes (on 1 picture)\n"
+    assert ran.code == 0 and ran.err.splitlines() == [
+        "not learned: bathes (on 1 picture)",
+        "learned words near bathes: red, warm",
+    ]
     lines = [line.split("\t") for line in ran.out.splitlines()]
-    assert lines[0][1].endswith("006_x.png") and lines[0][2] == "exact"
+    assert lines[0][1].endswith("006_x.png") and lines[0][0] == "exact"
     alone = shell("search", "red", "-t", "40").out.splitlines()
-    learnt = [line for line in alone if line.endswith("predicted")]
+    learnt = [line for line in alone if "%\t" in line]
     assert learnt and set(learnt) <= set(ran.out.splitlines())
     ran = shell("search", "red xyzzy")
     assert ran.err.splitlines()[-1] == "not learned: xyzzy (on no picture)" and ran.out
     ran = shell("search", "bathes")
     assert ran.err.splitlines() == [
         "not learned: bathes (on 1 picture)",
+        "learned words near bathes: red, warm",
         "nothing is predicted: the model has learned none of the words",
     ]
     assert shell("search", "red bathes", "--no-learnt").err == ""
@@ -55,8 +59,8 @@ def test_search_names_words_that_were_not_learned(shell: Shell) -> None:
 def test_json_has_them_as_values(shell: Shell) -> None:
     said = json.loads(shell("search", "red bathes xyzzy", "--json").out)
     assert said["not_learned"] == [
-        {"word": "bathes", "pictures": 1},
-        {"word": "xyzzy", "pictures": 0},
+        {"word": "bathes", "pictures": 1, "near": ["red", "warm"]},
+        {"word": "xyzzy", "pictures": 0, "near": []},
     ]
     assert said["predicted"] is True and any(h["learnt"] for h in said["hits"])
     assert json.loads(shell("search", "red", "--json").out)["not_learned"] == []
@@ -76,7 +80,8 @@ def test_judge_names_them(shell: Shell) -> None:
     ran = shell("judge", "--query", "red bathes", "--json", "-t", "3")
     assert "not learned: bathes (on 1 picture)" in ran.err
     said = json.loads(ran.out.splitlines()[0])
-    assert said["not_learned"] == [{"word": "bathes", "pictures": 1}] and said["predicted"]
+    bathes = {"word": "bathes", "pictures": 1, "near": ["red", "warm"]}
+    assert said["not_learned"] == [bathes] and said["predicted"]
 
 
 def test_what_decided_on_words_with_a_sign_is_printed(shell: Shell) -> None:
@@ -88,3 +93,37 @@ def test_what_decided_on_words_with_a_sign_is_printed(shell: Shell) -> None:
     constraints = json.loads(shell("search", "+red", "--json").out)["constraints"]
     assert constraints == [{"word": "red", "required": True, "tagged": 15, "predicted": True}]
     assert shell("search", "warm", "-t", "3").err == ""
+
+
+def test_mistyped_words_are_searched_as_what_was_meant_and_that_is_said(shell: Shell) -> None:
+    ran = shell("search", "yelow -Warrm", "-t", "3")
+    first, second = ran.err.splitlines()[:2]
+    assert first == 'searched yellow for yelow; to search yelow as typed, put it in quotes: "yelow"'
+    assert second.startswith("searched warm for warrm")
+    hits = ran.out.splitlines()
+    assert ran.code == 0 and not any("exact" in line for line in hits)
+    said = json.loads(shell("search", "yelow", "--json").out)
+    assert said["corrections"] == [{"typed": "yelow", "searched": ["yellow"]}]
+    assert (
+        said["unknown"] == []
+        and said["hits"] == json.loads(shell("search", "yellow", "--json").out)["hits"]
+    )
+    for insist in (['"yelow"'], ["yelow", "--verbatim"]):
+        ran = shell("search", *insist)
+        assert "No picture has the word 'yelow'. Did you mean: yellow?" in ran.err and not ran.out
+
+
+def test_judge_and_why_follow_the_corrected_query(shell: Shell) -> None:
+    said = json.loads(shell("judge", "--query", "yelow", "--json", "-t", "3").out.splitlines()[0])
+    assert said["query"] == "yellow" and said["corrections"][0]["typed"] == "yelow"
+    ran = shell("search", "yelow", "--untagged", "-t", "1", "--why")
+    assert "searched yellow for yelow" in ran.err and "yellow  " in ran.out
+
+
+def test_a_text_for_the_search_box_is_sent_to_the_search_by_texts(shell: Shell) -> None:
+    ran = shell("search", " ".join(f"word{i}" for i in range(1_000)))
+    assert ran.code == 2 and "1,000 characters, this one has 7,889" in ran.err
+    assert "sightline search --text-file FILE" in ran.err
+    ran = shell("search", " ".join(f"w{i}" for i in range(100)))
+    assert ran.code == 2 and "64 terms, this one has 100" in ran.err
+    assert shell("search", "red -red").code == 2

@@ -128,12 +128,12 @@ def test_the_strongest_part_is_the_square_that_makes_the_word(
 
 def test_a_part_is_what_the_score_loses_without_it(trained: Collection) -> None:
     """Everything again by hand: mean colours, the model's scores, the combination."""
-    (w,) = why(trained, "red warm", 1, blocks=3)
+    (w,) = why(trained, "red blue", 1, blocks=3)
     assert w.parts is not None and w.picture is not None and not w.parts.exact
     with trained.store_folder.reader() as reader:
         learnt = load_word_model(trained.store_folder, reader.snapshot.model)
     assert learnt is not None
-    terms = np.array([term_id("red"), term_id("warm")])
+    terms = np.array([term_id("red"), term_id("blue")])
     at = np.searchsorted(learnt.terms, terms)
     weights = learnt.combination.weights(learnt.idf[at], [1.0, 1.0])
 

@@ -15,6 +15,9 @@ from sightline.words.term_ids import term_id
 from tests.factories.photos import paint_some_with_words
 from tests.factories.plugins import plugged
 
+# Red and warm are on the same picture, and more frequent there than on others.
+BATHES = NotLearned("bathes", 1, ("red", "warm"))
+
 
 @pytest.fixture(scope="module")
 def c(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
@@ -45,7 +48,7 @@ def test_a_word_on_one_picture_leaves_what_the_others_predict(c: Collection) -> 
     assert alone and predicted(c, "red bathes") == alone
     assert predicted(c, "red bathes", cut=False) == predicted(c, "red", cut=False)
     found = c.search("red bathes", 500)
-    assert found.not_learned == (NotLearned("bathes", 1),) and found.predicted is True
+    assert found.not_learned == (BATHES,) and found.predicted is True
     assert str(found.not_learned[0]) == "bathes (on 1 picture)" and not found.unknown
     first, *others = found.hits
     # The one that has both words comes first, by all its words.
@@ -74,7 +77,7 @@ def test_without_a_learned_word_nothing_is_predicted_and_that_is_said(c: Collect
     found = c.search("bathes barks", 500)
     assert found.predicted is False and not any(h.learned for h in found)
     assert {h.name for h in found} == {"006_x.png", "008_x.png"}
-    assert found.not_learned == (NotLearned("bathes", 1), NotLearned("barks", 1))
+    assert found.not_learned == (BATHES, NotLearned("barks", 1, ("blue",)))
     counted = c.search("bathes", 5, count=True)
     assert counted.part is not None and counted.part.within is None
 
@@ -99,7 +102,7 @@ def test_without_a_model_nothing_is_called_not_learned(c: Collection) -> None:
 def test_sessions_rank_by_the_words_that_were_learned(c: Collection) -> None:
     with c.judge("red bathes") as session:
         ranking = session.next(500)
-    assert ranking.not_learned == (NotLearned("bathes", 1),) and ranking.predicted is True
+    assert ranking.not_learned == (BATHES,) and ranking.predicted is True
     assert ranking.hits[0].name == "006_x.png"
     with c.judge("red") as session:
         alone = [h.name for h in session.next(500) if int(h.name[:3]) >= 90]
@@ -111,7 +114,7 @@ def test_sessions_rank_by_the_words_that_were_learned(c: Collection) -> None:
 def test_pictures_are_ranked_and_explained_without_the_word(c: Collection) -> None:
     ids = c.pictures.resolve(["090_x.png", "091_x.png", "092_x.png"])
     assert c.pictures.rank("red bathes", ids) == c.pictures.rank("red", ids)
-    assert c.words.not_learned("red bathes") == (NotLearned("bathes", 1),)
+    assert c.words.not_learned("red bathes") == (BATHES,)
     hits = c.search("red bathes", 500, filters=Filters(untagged=True)).hits[:2]
     for w in c.explain("red bathes", hits=hits, compute=InlineCompute()):
         red, bathes = w.words
@@ -136,3 +139,18 @@ def test_a_word_that_lost_its_last_picture_is_neither_asked_nor_called_not_learn
         assert asked.unknown == ("zzz",)
         only = ResolvedQuery.of(reader, parse("bathes"))
         assert only.model is None and only.predicted is False
+
+
+def test_a_picture_with_such_a_word_and_another_comes_before_predictions(c: Collection) -> None:
+    found = c.search("red cold barks", 500)
+    first, *others = found.hits
+    assert (first.name, first.match) == ("008_x.png", "partial") and not first.learned
+    assert all(h.match != "exact" for h in others) and any(h.learned for h in others[:3])
+    scores = [h.score for h in found.hits]
+    assert scores == sorted(scores, reverse=True) and len({h.picture for h in found}) == len(found)
+    part = c.search("red cold barks", 10, cut=False, offset=0, count=True)
+    assert part.hits[0] == first and part.part is not None
+    assert part.part.within == 1 + sum(h.learned for h in found.hits)
+    assert first.name not in [h.name for h in c.search("red cold -barks", 500)]
+    (why,) = c.explain("red cold barks", hits=[first], compute=InlineCompute())
+    assert sum(w.contribution for w in why.words) == pytest.approx(first.score, abs=1e-4)

@@ -14,11 +14,13 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.models import dataset
 from sightline.collection.models.dataset import Dataset, load_dataset
+from sightline.collection.models.recipe import Recipe, fit
 from sightline.collection.models.saved_words import load_known
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.tagging.review import SOURCE, settle
 from sightline.contracts import Json
 from sightline.errors import CollectionError
+from sightline.measures.ranking import average_precision
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
@@ -107,6 +109,92 @@ def test_the_report_says_of_each_saved_word_what_held_out_pictures_tell(
     assert len(model_of(untagged).proof.arrays["landmarks.0"]) == int((~every).sum())
     assert untagged.models.is_current()
     assert untagged.evaluate(curve=False).groups[0].n == 1
+
+
+@pytest.mark.parametrize("positives", [2, 3])
+def test_a_word_with_few_held_out_pictures_is_measured_by_leaving_out_each(
+    untagged: Collection, positives: int
+) -> None:
+    judged_and_saved(untagged, "cat", positives)
+    (cat,) = untagged.train().saved
+    assert cat.held_out < 5 and cat.measured_by == "leave-one-out" and not cat.is_proven
+    assert cat.avgp is not None and cat.untrained is not None
+    assert "not yet proven" in str(cat) and f"AvgP {cat.avgp:.3f}" in str(cat)
+    # The figure is that of fits made again, each without one of its pictures (and with a bandwidth
+    # and a strength of its own, which the closed form shares).
+    sample = known(untagged)
+    fits = np.asarray(sample.labels.todense())[:, 0] > 0
+    ranked_by = model_of(untagged).served.recipe
+    left_out = np.array([fit_without(ranked_by, sample, i) for i in range(len(sample))])
+    assert cat.avgp == pytest.approx(average_precision(left_out, fits), abs=0.02)
+
+
+def fit_without(recipe: Recipe, sample: Dataset, row: int) -> float:
+    """Return the score of one picture by a fit to all others."""
+    rest = np.arange(len(sample)) != row
+    fitted = fit(recipe, sample.only(rest))
+    return float(fitted.scores(sample.only(~rest).views)[0, 0])
+
+
+@pytest.mark.parametrize("words", [["cat"], ["cat", "dog"]])
+def test_three_tags_among_untagged_pictures_teach_a_word(tmp_path: Path, words: list[str]) -> None:
+    _, rows = clusters(120, KINDS, noise=0.4)
+    tags: list[list[str]] = [[] for _ in range(120)]
+    for kind, word in enumerate(words):
+        for p in of_kind(kind)[:3]:
+            tags[p - 1] = [word]
+    plant(tmp_path / "store", tags, {"deep": rows})
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for i in range(120):
+        (photos / f"{i:04d}.jpg").write_bytes(b"x")
+    c = Collection.open(photos, store=tmp_path / "store")
+    report = c.train()
+    assert sorted(w.word for w in report.saved) == words and not any(
+        w.is_proven for w in report.saved
+    )
+    for kind, word in enumerate(words):
+        predicted = [h for h in c.search(word, 30).hits if h.learned]
+        assert len(predicted) >= 5
+        assert np.mean([kind_of(h.picture) == kind for h in predicted]) >= 0.9
+    # Of two words, what has one as a tag is an example against the other.
+    sample = known(c)
+    assert sample.unlabelled is not None
+    assert (~sample.unlabelled).sum(axis=0).tolist() == [3 * len(words)] * len(words)
+
+
+def test_with_enough_tagged_pictures_those_without_tags_take_no_part(tmp_path: Path) -> None:
+    words, rows = clusters(120, KINDS)
+    tags = [words[i] if i % 3 == 0 else [] for i in range(120)]
+    plant(tmp_path / "store", tags, {"deep": rows})
+    (tmp_path / "photos").mkdir()
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    assert sample.unlabelled is None and sample.saved is None and len(sample) == 40
+
+
+def test_a_word_on_nearly_all_tagged_pictures_is_learned_beside_the_others(tmp_path: Path) -> None:
+    _, rows = clusters(120, KINDS, noise=0.4)
+    tags: list[list[str]] = [[] for _ in range(120)]
+    for p in [*of_kind(0), *of_kind(1)]:
+        tags[p - 1] = ["holiday"] + ["red"] * (kind_of(p) == 0)
+    plant(tmp_path / "store", tags, {"deep": rows})
+    (tmp_path / "photos").mkdir()
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    assert sample.terms.tolist() == [term_id("red")]
+    assert sample.saved is not None and sample.saved.terms.tolist() == [term_id("holiday")]
+    assert len(sample.saved) == 120
+
+
+def test_a_word_on_planted_noise_is_said_to_be_no_better_than_chance(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    plant(tmp_path / "store", [[]] * 60, {"deep": rng.normal(size=(60, 16)).astype(np.float32)})
+    (tmp_path / "photos").mkdir()
+    c = Collection.open(tmp_path / "photos", store=tmp_path / "store")
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[2, 3, 4], negative=[5, 6, 7])
+        session.save_as("noise")
+    (noise,) = c.train().saved
+    assert noise.avgp is not None and noise.avgp < 0.3 and not noise.is_proven
 
 
 def test_answers_of_no_are_negatives_and_all_others_unlabelled(untagged: Collection) -> None:

@@ -79,7 +79,7 @@ def test_a_weight_changes_what_comes_first(collection: Collection) -> None:
 
 
 def test_unknown_words_are_named_with_near_ones(collection: Collection) -> None:
-    results = collection.search("brigde")
+    results = collection.search('"brigde"')
     assert results.hits == ()
     assert [(u.word, u.near) for u in results.unknown] == [("brigde", ("bridge",))]
     mixed = collection.search("tree zebra", 50)

@@ -9,6 +9,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
+from sightline.compute.inline import InlineCompute
 from sightline.store.snapshot import Snapshot
 from tests.factories.photos import COLOURS, paint_some_with_words
 from tests.factories.plugins import plugged
@@ -25,7 +26,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
         photos = paint_some_with_words(folder / "photos")
         (photos / "000_x.txt").write_text("unique, " + (photos / "000_x.txt").read_text())
         collection = Collection.open(photos, store=folder / "store", workers=1)
-        collection.index(features=["mean-colour"])
+        collection.index(features=["mean-colour"], compute=InlineCompute())
         collection.train()
         yield collection
 
@@ -47,15 +48,25 @@ def scores(c: Collection, query: str) -> dict[str, float]:
 
 def test_a_minus_multiplies_by_the_chance_that_the_word_is_absent(c: Collection) -> None:
     positive, negative, both = (scores(c, q) for q in ("warm", "red", "warm -red"))
-    assert both.keys() <= positive.keys()
-    less = {n: s / (positive[n] * (1 - negative[n])) for n, s in both.items() if s > 1e-4}
-    unlikely = {n for n in less if negative[n] < 0.2 * positive[n]}
-    assert all(less[n] == pytest.approx(1, abs=1e-2) for n in unlikely)
-    # The others mostly show the word: they are below the cut-off, by one factor for all.
-    likely = [less[n] for n in less.keys() - unlikely]
-    assert likely and np.ptp(likely) < 1e-2 and max(likely) < 0.9
-    shown = {h.name for h in c.search("warm -red", 500, filters=Filters(untagged=True))}
-    assert shown and shown <= unlikely
+    untagged = Filters(untagged=True)
+    red = {h.name for h in c.search("red", 500, filters=untagged)}
+    assert red and both.keys() <= positive.keys()
+    unlikely = {n for n in both if negative[n] < 0.5 * min(negative[r] for r in red)}
+    for n in unlikely:
+        assert both[n] == pytest.approx(positive[n] * (1 - negative[n]), abs=2e-6)
+    # What a search for the word shows is behind all others, and not shown.
+    likely = {n for n in unlikely if positive[n] > 0.01}
+    assert likely and max(both.get(n, 0.0) for n in red) < min(both[n] for n in likely)
+    shown = {h.name for h in c.search("warm -red", 500, filters=untagged)}
+    assert shown and not shown & red
+
+
+def test_a_plus_takes_pictures_without_the_word_behind_all_others(c: Collection) -> None:
+    untagged = Filters(untagged=True)
+    red = {h.name for h in c.search("red", 500, filters=untagged)}
+    ranked = list(scores(c, "warm +red"))
+    assert set(ranked[: len(red)]) == red and len(ranked) > len(red)
+    assert {h.name for h in c.search("warm +red", 500, filters=untagged)} <= red
 
 
 def test_a_minus_moves_untagged_pictures_of_the_word_down(c: Collection) -> None:

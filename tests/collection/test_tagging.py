@@ -11,7 +11,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
-from sightline.collection.tagging.dataset import FILE
+from sightline.collection.synonyms import EARLIER_FILE as FILE
 from sightline.collection.tagging.drawing import REGIONS, is_drawing
 from sightline.collection.tagging.model import load_region_tagger
 from sightline.collection.tagging.training import RegionReport
@@ -185,7 +185,7 @@ def test_pictures_added_later_are_cut_by_the_index_and_tagged(tmp_path: Path) ->
     for i in (300, 301):
         Image.fromarray(painted(i)).save(tmp_path / "photos" / f"{i}.png")
     (tmp_path / "photos" / "bad.png").write_bytes(b"\x89PNG no picture")
-    report = c.index()
+    report = c.index(compute=InlineCompute())
     assert report.added == 2 and [shown(s.path) for s in report.skipped] == ["bad.png"]
     found = c.tag("300.png", "301.png", precision=0.7)
     told = {number(s.path): {x.word for x in found.suggestions if x.path == s.path}

@@ -13,6 +13,7 @@ import pytest
 
 from sightline.collection.models import recipe, selection
 from sightline.collection.models.dataset import load_dataset, split
+from sightline.collection.models.evidence import gather_evidence
 from sightline.collection.models.training import TrainOptions, train
 from sightline.collection.models.word_model import SegmentScorer, load_word_model
 from sightline.errors import CollectionError, NotBetter, StoreBusy, UsageError
@@ -259,10 +260,11 @@ def test_a_training_that_another_one_overtook_is_not_published(
     ("words", "said"),
     [
         ([[], [], []], "None of the 3 pictures has a word"),
-        ([["a"]], "nothing to learn from 1 picture. Index more"),
-        ([["a", "b"], [], []], "Only 1 of the 3 pictures has words"),
-        ([["a"], ["a"], ["a"]], "Of 1 words none is on at least 2 pictures and missing"),
-        ([["a"], ["b"], ["c"]], "Of 3 words none is on at least 2 pictures"),
+        ([["cat"]], "nothing to learn from 1 picture. Index more"),
+        ([["cat", "owl"], [], []], "Only 1 of the 3 pictures has words"),
+        ([["cat"], ["cat"], ["cat"]], "Of 1 words none is on at least 2 pictures and missing"),
+        ([["cat"], ["owl"], ["dog"]], "Of 3 words none is on at least 2 pictures"),
+        ([["the"], ["a"], []], "All words of the 3 pictures are stop words or captions in other"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_said_in_a_line(
@@ -334,7 +336,7 @@ def test_a_model_scores_what_its_learner_scores(tmp_path: Path) -> None:
     for ranker in ("ridge", "pamir"):
         run(store_folder, TrainOptions((ranker,), force=True))
         with store_folder.reader() as reader:
-            sample = load_dataset(reader.snapshot)
+            sample = load_dataset(reader.snapshot, evidence=gather_evidence(reader))
             learnt = load_word_model(store_folder, reader.snapshot.model, checked=True)
             assert learnt is not None
             again = recipe.fit(learnt.served.recipe, sample)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sightline.collection.models.dataset import cleaned
-from sightline.collection.tagging.dataset import FILE, WordList, load_list
+from sightline.collection.synonyms import EARLIER_FILE as FILE
+from sightline.collection.tagging.dataset import WordList, load_list
 from sightline.errors import UsageError
 from sightline.words.term_ids import term_id
 
@@ -36,14 +37,14 @@ def test_pairs_are_merged_and_dropped() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("drop = 3", "'drop' must be a list of words. Got 3"),
+        ("drop = 3", "'drop' must hold lists of words. Got 3"),
         ("merge = 3", "'merge' must be a table"),
-        ("[merge]\nbicycle = 'bike'", "'bicycle' must be a list of words"),
-        ("words = []", "has 'words'; only 'drop' and"),
+        ("[merge]\nbicycle = 'bike'", "'bicycle' must hold lists of words"),
+        ("words = []", "has 'words'; only drop, merge are known"),
         ("drop = ['a/b']", "'a/b' is no word"),
         ("drop = ['!!']", "'!!' is no word"),
         ("drop = ['bike']\n[merge]\nbicycle = ['bike']", "Name each word once"),
-        ("[merge]\nbicycle = ['bike']\nbike = ['cycle']", "Name each word once"),
+        ("[merge]\nbicycle = ['bike']\nbike = ['cycle']", "name each word once"),
         ("drop = [", "cannot be read"),
         ("drop = ['\udcff']", "cannot be read"),
     ],

@@ -49,7 +49,7 @@ def found() -> NoiseResults:
 
 def test_noise_replaces_or_drops_its_share_and_repeats() -> None:
     clean = made(200, 0).labels
-    wrong, missing = (corrupted(clean, kind, 0.25, 3) for kind in ("wrong", "missing"))  # type: ignore[arg-type]
+    wrong, missing = corrupted(clean, "wrong", 0.25, 3), corrupted(clean, "missing", 0.25, 3)
     assert wrong.nnz == clean.nnz and clean.multiply(wrong).nnz == 0.75 * clean.nnz
     assert missing.nnz == 0.75 * clean.nnz and clean.multiply(missing).nnz == missing.nnz
     assert (wrong.max(), wrong.sum(axis=1).min()) == (1, 2)

@@ -54,11 +54,11 @@ class Disk:
         self.store, self.shadow, self.stop_at, self.flush = store, shadow, stop_at, flush
         self.steps = 0
         self._kept: list[Any] = []
+        self._open: dict[int, int] = {}
 
     def install(self) -> None:
         """Start watching (in the child)."""
         self.shadow.mkdir(parents=True, exist_ok=True)
-        self._start_copier()
         real = {n: getattr(os, n) for n in ("fsync", "replace", "unlink", "ftruncate")}
 
         def fsync(fd: int) -> None:
@@ -73,28 +73,16 @@ class Disk:
             setattr(os, name, self._counted(real[name]))
         self._watch_sqlite()
 
-    def _start_copier(self) -> None:
-        """Copy in another process: closing a database file here would drop SQLite's locks on it."""
-        (ask_out, ask_in), (told_out, told_in) = os.pipe(), os.pipe()
-        if os.fork() == 0:
-            os.close(ask_in)
-            os.close(told_out)
-            with open(ask_out, encoding="utf-8") as asked:
-                for line in asked:
-                    source, target = json.loads(line)
-                    if os.path.exists(source):
-                        # Left open, so that its number is not given to a later file.
-                        self._kept.append(os.open(source, os.O_RDONLY))
-                        shutil.copyfile(source, target)
-                    os.write(told_in, b"x")
-            os._exit(0)
-        os.close(ask_out)
-        os.close(told_in)
-        self._ask, self._told = ask_in, told_out
-
     def _copy(self, source: str, target: Path) -> None:
-        os.write(self._ask, json.dumps([source, str(target)]).encode() + b"\n")
-        os.read(self._told, 1)
+        """Copy a file without closing it, which would drop SQLite's locks on it."""
+        number = os.stat(source).st_ino
+        if number not in self._open:
+            # Left open also so that its number is not given to a later file.
+            self._open[number] = os.open(source, os.O_RDONLY)
+        at = 0
+        with open(target, "wb") as copy:
+            while block := os.pread(self._open[number], 1 << 20, at):
+                at += copy.write(block)
 
     def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

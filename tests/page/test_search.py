@@ -126,7 +126,7 @@ def test_a_query_that_cannot_be_read_says_why(visitor: Visitor) -> None:
 
 def test_an_unknown_word_has_near_ones_to_take(visitor: Visitor) -> None:
     page = visitor.go()
-    visitor.search("yelow")
+    visitor.search('"yelow"')
     expect(page.get_by_text("No picture has the word “yelow”.")).to_be_visible()
     page.get_by_role("button", name="yellow").click()
     expect(page.get_by_role("combobox", name="Words to search for")).to_have_value("yellow")
@@ -235,6 +235,8 @@ def test_a_picture_is_opened_with_its_facts_words_and_others_like_it(visitor: Vi
     expect(dialog).to_contain_text("40 × 30, PNG")
     expect(dialog).to_contain_text("red, warm")
     expect(dialog.locator(".strip img").first).to_be_visible()
+    dialog.get_by_text("Details", exact=True).click()
+    expect(dialog.get_by_text("red: ")).to_contain_text("times as likely as on any picture")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("dialog", name=second)).to_be_visible()
     page.get_by_role("link", name="Similar to this").click()
@@ -274,3 +276,25 @@ def test_what_decided_on_words_with_a_sign_stands_above_the_hits(visitor: Visito
     expect(line).to_have_text("−red by tags, and by prediction on pictures without tags")
     visitor.search("warm")
     expect(line).to_have_count(0)
+
+
+def test_mistyped_words_are_searched_as_what_was_meant(visitor: Visitor) -> None:
+    page = visitor.go()
+    visitor.search("warm -Yelow")
+    line = page.locator(".told .corrected")
+    expect(line).to_have_text("Searched yellow for “yelow”. Search “yelow” instead")
+    expect(page.locator(".told .constraints")).to_contain_text("−yellow")
+    expect(visitor.tiles.first).to_be_visible()
+    line.get_by_role("button").click()
+    expect(line).to_have_count(0)
+    box = page.get_by_role("combobox", name="Words to search for")
+    expect(box).to_have_value('warm -"yelow"')
+
+
+def test_a_text_that_is_too_long_for_a_query_is_searched_as_a_text(visitor: Visitor) -> None:
+    visitor.watch.expect("/v1/search")
+    page = visitor.go()
+    visitor.search("many words " * 300)
+    expect(page.get_by_text("this one has 3,299")).to_be_visible()
+    with page.expect_response(lambda r: r.url.endswith("/v1/search/text")):
+        page.get_by_role("button", name="Search by the whole text").click()

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from sightline.cli import sightline as cli
 from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from sightline.errors import UsageError
 from sightline.store.folder import StoreFolder
 from sightline.store.upkeep import verify as verify_module
@@ -139,7 +140,7 @@ def test_settings_that_lie_in_an_adopted_folder_become_private(tmp_path: Path, u
 def widened(tmp_path: Path) -> Collection:
     """Return a collection whose store everybody may read and write, last judged by a killed."""
     c = Collection.open(make_photos(tmp_path / "photos", 4), store=tmp_path / "store", workers=1)
-    c.index()
+    c.index(compute=InlineCompute())
     judge_and_die(c.store_folder, [judged_event(1)])
     subprocess.run(["chmod", "-R", "a=rwX", c.store_folder.path], check=True)
     return c

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from sightline.store.scores import Scores
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, Writer
+from sightline.words.tfidf import idf
 from tests.factories.scored_stores import (
     TERMS,
     FakeScorer,
@@ -226,6 +227,38 @@ def test_segments_of_many_blocks(share: float) -> None:
             assert listed(top) == expected
 
 
+def test_a_word_counts_by_all_its_forms(made: Made) -> None:
+    forms = ((TERMS[0], TERMS[3]), (TERMS[1],), (TERMS[2], TERMS[4], 999))
+    words = [f[0] for f in forms]
+    plain = query(words, [1.0, 0.5, 2.0], known=7.5)
+    asked = replace(plain, forms=tuple(np.array(f, np.int64) for f in forms))
+    # A picture with any form has the word.
+    joined = [
+        Picture(p.id, {f[0] for f in forms if set(f) & set(p.words)}, p.scores)
+        for p in made.pictures
+    ]
+    for where in (None, [p.id for p in made.pictures[::9]]):
+        allowed = None if where is None else np.array(sorted(where), np.int64)
+        top = both_ways(made.snapshot, asked, 60, where=allowed)
+        expected = word_top(joined, words, plain.weights.tolist(), [7.5] * 3, 60, where)
+        assert listed(top) == expected
+        assert listed(top) != listed(both_ways(made.snapshot, plain, 60, where=allowed))
+
+
+def test_pictures_of_a_group_have_any_of_its_terms(made: Made) -> None:
+    a, b, c = (np.array(t, np.int64) for t in (TERMS[:2], TERMS[2:3], [999]))
+    has = {p.id: set(p.words) for p in made.pictures}
+    found = made.snapshot.tagged_with_every([a, b])
+    assert found.tolist() == sorted(i for i in has if has[i] & {*a.tolist()} and has[i] & {*b})
+    assert made.snapshot.tagged_with_every([a, c]).tolist() == []
+    n = len(made.snapshot.tagged_with(a.tolist(), every=False))
+    size = made.snapshot.size()
+    assert made.snapshot.idf_of([a, b, c])[0] == pytest.approx(idf(np.array([n]), size)[0])
+    assert (
+        made.snapshot.idf_of([b, c]).tolist() == made.snapshot.idf(np.array([b[0], 999])).tolist()
+    )
+
+
 def test_numbers_that_are_none_are_refused_by_name() -> None:
     s, _ = large(3 * compiled.BLOCK, 0.01)
     assert s.scores is not None
@@ -252,8 +285,9 @@ def test_the_compiled_loop_never_leaves_its_arrays() -> None:
         out = np.sort(rng.integers(-(1 << 40), 1 << 40, 50))
         scores, ids, count = np.empty(9, np.float32), np.empty(9, np.int64), np.zeros(1, np.int64)
         code = compiled.scan(
-            np.array([1, 2]), np.ones(2, np.float32), np.ones(2, np.float32), s.scores.terms,
-            s.scores.rows, s.base["terms"], start, wild, s.ids, out, np.zeros(0, np.int64), False,
+            np.array([1, 2]), np.ones(2, np.float32), np.ones(2, np.float32), np.array([1, 3, 2]),
+            np.array([0, 0, 1]), s.scores.terms, s.scores.rows, s.base["terms"], start, wild,
+            s.ids, out, np.zeros(0, np.int64), False,
             scores, ids, count,
         )  # fmt: skip
         assert code == compiled.FINE and set(ids.tolist()) <= set(s.ids.tolist())

@@ -101,10 +101,11 @@ def test_the_model_of_regions_is_listed_with_its_proof(cut: Served) -> None:
 def test_without_regions_that_is_said(served: Served, taught: Collection) -> None:
     for method, path, body in (
         ("POST", "/v1/tags", b"{}"), ("POST", "/v1/where", b'{"query": "red"}'),
-        ("GET", "/v1/scenes", b""),
     ):  # fmt: skip
         reply = served.ask(method, path, body)
         assert reply.status in (400, 409) and "train regions" in reply.json["detail"]
+    groups = served.ask("GET", "/v1/scenes").json
+    assert groups["by"] == "edges" and groups["scenes"][0]["size"] > 1
 
 
 def test_heat_maps_of_hits(served: Served, taught: Collection) -> None:

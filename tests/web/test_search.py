@@ -306,7 +306,8 @@ def test_words_that_were_not_learned_are_named(served_copy: Served) -> None:
         "/v1/search", {"query": "red xyzzy", "limit": 60, "untagged": True}
     ).json
     assert ids(found) == ids(alone) and ids(found)
-    assert found["not_learned"] == [{"word": "xyzzy", "pictures": 0}] and found["predicted"]
+    xyzzy = {"word": "xyzzy", "pictures": 0, "near": []}
+    assert found["not_learned"] == [xyzzy] and found["predicted"]
     assert alone["not_learned"] == []
     nothing = served_copy.post("/v1/search", {"query": "xyzzy"}).json
     assert nothing["predicted"] is False and not nothing["hits"]
@@ -323,6 +324,33 @@ def test_words_that_were_not_learned_are_named(served_copy: Served) -> None:
          {"items": [{"id": "1"}], "fields": [{"name": "query", "value": "red xyzzy"}]}),
     ):  # fmt: skip
         assert served_copy.post(path, body).json["not_learned"] == found["not_learned"], path
+
+
+def test_mistyped_words_are_corrected_alike_everywhere(served_copy: Served) -> None:
+    corrections = [{"typed": "yelow", "searched": ["yellow"]}]
+    right = served_copy.post("/v1/search", {"query": "yellow"}).json
+    found = served_copy.post("/v1/search", {"query": "yelow"}).json
+    assert found == {**right, "corrections": corrections} and ids(found)
+    assert served_copy.client.search("yelow").corrections == ({**corrections[0]},)
+    assert served_copy.client.begin("yelow").corrections == ({**corrections[0]},)
+    for insisting in ({"query": '"yelow"'}, {"query": "yelow", "verbatim": True}):
+        typed = served_copy.post("/v1/search", insisting).json
+        assert not typed["corrections"] and typed["unknown"][0]["near"] == ["yellow"]
+    for path, body in (
+        ("/v1/why", {"query": "yelow", "k": 1}),
+        ("/v1/sessions", {"query": "yelow"}),
+        ("/collections/pictures/points/query",
+         {"query": {"relevance_feedback": {"target": "yelow"}}}),
+        ("/rank/words",
+         {"items": [{"id": "1"}], "fields": [{"name": "query", "value": "yelow"}]}),
+    ):  # fmt: skip
+        assert served_copy.post(path, body).json["corrections"] == corrections, path
+
+
+def test_a_text_for_the_search_box_is_sent_to_the_search_by_texts(served: Served) -> None:
+    long = served.post("/v1/search", {"query": "many words " * 500})
+    assert (long.status, long.code) == (400, "query-too-long")
+    assert "POST /v1/search/text" in long.json["detail"]
 
 
 def test_names_of_earlier_releases_are_the_same(served: Served) -> None:

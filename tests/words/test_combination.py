@@ -147,7 +147,7 @@ def test_a_rare_word_leans_on_the_others() -> None:
     rare[first, 0] = True
     made = Combination("product").fit(scores, rare)
     assert made.slope_[1:].min() > 0
-    assert 0.3 * np.median(made.slope_) < made.slope_[0] < 3 * np.median(made.slope_)
+    assert 0.2 * np.median(made.slope_) < made.slope_[0] < 3 * np.median(made.slope_)
     alone = Combination("product").fit(scores[:, 1:], rare[:, 1:])
     assert made.slope_[1:] == pytest.approx(alone.slope_, rel=0.1)
 

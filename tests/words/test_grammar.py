@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,7 +46,7 @@ def words(*texts: str) -> Query:
         ("Places/Berlin", words("places", "berlin")),
         ('"Golden  Gate, Bridge"', words("golden gate bridge")),
         ('"Places/New York"', words("places", "new york")),
-        ('"tree"snow"a b"', words("tree", "snow", "a b")),
+        ('"tree"snow"a b"', replace(words("tree", "snow", "a b"), verbatim=frozenset(["tree"]))),
         ('say \\"cheese\\"', words("say", "cheese")),
         ("❤️ a❤", words("❤", "a")),
         ('"$ \\" \\\\"', words('$ " \\')),
@@ -128,9 +129,9 @@ def test_duplicates_are_merged(text: str, query: Query) -> None:
         ("./a.jpg -./a.jpg", "'./a.jpg' stands both with a minus"),
         ("b " + "x" * 101, "column 3 has more than 100 characters"),
         ('"' + "x" * 60 + " " + "y" * 60 + '"', "column 1 has more than 100 characters"),
-        ("x " * 501, "may have 1000 characters, this one has 1002"),
+        ("x " * 501, "may have 1,000 characters, this one has 1,002"),
         (" ".join(map(str, range(65))), "may have 64 terms, this one has 65"),
-        (" ".join(f"1e15:w{i:02d}" for i in range(60)), "may have 1000 char"),
+        (" ".join(f"1e15:w{i:02d}" for i in range(60)), "may have 1,000 char"),
     ],
 )
 def test_what_cannot_be_read_is_explained(text: str, message: str) -> None:
@@ -143,9 +144,17 @@ def test_the_limits_themselves_are_allowed() -> None:
     assert parse("a" + " " * 999) == words("a")
 
 
+def test_words_in_quotes_are_taken_as_they_are_typed() -> None:
+    query = parse('"dgo" cat -"Sonw" "golden gate" "Places/Berlin" "❤"')
+    assert query.verbatim == {"dgo", "sonw"}
+    assert parse(str(query)) == query and parse("dgo cat -sonw").verbatim == frozenset()
+    assert parse('dgo "dgo"').verbatim == {"dgo"}
+    assert str(parse('2:dgo -cat "a b"').as_typed()) == '2:"dgo" "a b" -"cat"'
+
+
 def test_the_written_form_is_canonical() -> None:
     text = '-"x y" 2.0:Red ./a.jpg  +barn "tree" -0people 0.25:"./b c.jpg" ❤'
-    assert str(parse(text)) == '2:red +barn tree "❤" -"x y" -0people ./a.jpg 0.25:"./b c.jpg"'
+    assert str(parse(text)) == '2:red +barn "tree" "❤" -"x y" -0people ./a.jpg 0.25:"./b c.jpg"'
 
 
 @given(QUERIES)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import DataError, ParameterError
-from sightline.words import vocabulary
-from sightline.words.vocabulary import Vocabulary, distance, near
+from sightline.words import spelling
+from sightline.words.spelling import distance
+from sightline.words.vocabulary import Vocabulary, near
 from tests.naive import words as naive
 
 SHORT = st.text("abcñ", max_size=9)
@@ -145,7 +146,7 @@ def test_few_of_many_terms_are_compared(monkeypatch: pytest.MonkeyPatch) -> None
         compared.append(b)
         return distance(a, b, limit)
 
-    monkeypatch.setattr(vocabulary, "distance", counted)
+    monkeypatch.setattr(spelling, "distance", counted)
     assert terms[7] in near(terms[7][1:] + "e", terms)
     assert len(compared) <= 500
     assert near("imgg00123", numbered)[0] == "img00123"

@@ -26,7 +26,7 @@ VERBS = {
     "similar": "Find pictures similar to others.",
     "describe": "Rank words for a picture.",
     "tag": "Suggest words for pictures, with their regions.",
-    "scenes": "Group pictures by learned scenes.",
+    "scenes": "Group pictures by scenes, or by similarity.",
     "topics": "Show the space that words and pictures share.",
     "judge": "Judge hits and get better ones (relevance feedback).",
     "sessions": "List judging sessions, or revert one.",

@@ -115,6 +115,15 @@ def open_collection(
     return Collection.open(located[0], located[1], **flags)
 
 
+def compute_features(c: Collection, *, dense: bool = True) -> None:
+    """Compute what similar pictures and sessions need, if pictures lack it."""
+    from sightline.progress import ProgressBar
+
+    names = c.pictures.compute_features(dense=dense, progress=ProgressBar())
+    if names:
+        click.echo(f"Computed once, to compare pictures by: {', '.join(names)}", err=True)
+
+
 def _around(store: str) -> bytes:
     """Return the collection around the current folder, for a store that does not record its own."""
     from sightline.collection.discovery import collection_around

@@ -111,7 +111,7 @@ def _search(c: Collection, query: str, sheet: list[tuple[str, Results]]) -> None
             near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
             click.echo(f"No picture has the word {u.word!r}.{near}")
         for h in results.hits:
-            click.echo(f"{h.score:.4f}\t{shown(os.path.basename(h.path)):<40}\t{h.match}")
+            click.echo(f"{h.label}\t{shown(os.path.basename(h.path))}")
         if untagged and results.hits:
             sheet.append((query, results))
 
@@ -124,7 +124,7 @@ def _draw(c: Collection, searches: list[tuple[str, Results]], target: Path) -> N
     for query, results in searches:
         hits = results.hits
         thumbnails += [*c.pictures.thumbnails([h.picture for h in hits]), *[b""] * (6 - len(hits))]
-        names = [f"{query}: {h.score:.2f} predicted" for h in hits]
+        names = [f"{query}: {h.label}" for h in hits]
         titles += [*names, *[""] * (6 - len(hits))]
     contact_sheet(thumbnails, titles, columns=6, cell=120).save(target, "PNG")
     click.echo(f"\nLook at {target}: found without any tag.")

@@ -39,12 +39,13 @@ def describe(
 ) -> int:
     """Rank the learned words for PICTURE: any file, or an id of the collection.
 
-    The score is the probability of the word. Words below their cut-off are left out; words that the
-    picture has are marked.
+    The score is the probability of the word. Words that are much more likely than on any picture
+    come first; --json and --csv have the factor as the lift. Words below their cut-off are left
+    out; words that the picture has are marked.
 
     With --texts, rank the texts of the collection; a text is all that is written about one picture.
-    The score is the probability that it has a word in common with PICTURE. Needs a ranker that
-    embeds texts and pictures in one space: sightline train --ranker lscmr
+    The score is the probability that it has a word in common with PICTURE. Needs a text model:
+    sightline train text
     """
     c = open_collection(collection, store, top=top)
     if texts:
@@ -57,21 +58,12 @@ def describe(
                 "id": description.picture,
                 "picture": description.picture,
                 "version": description.version,
-                "words": [
-                    {
-                        "word": w.word,
-                        "score": w.score,
-                        "fits": w.fits,
-                        "tagged": w.tagged,
-                        "carried": w.tagged,
-                    }
-                    for w in words
-                ],
+                "words": [w.to_dict() for w in words],
             }
         )
     elif as_csv:
-        rows = [(w.score, w.word, int(w.fits), int(w.tagged)) for w in words]
-        print_csv(["score", "word", "fits", "carried"], rows)
+        rows = [(w.score, w.word, int(w.fits), int(w.tagged), w.lift) for w in words]
+        print_csv(["score", "word", "fits", "carried", "lift"], rows)
     else:
         for w in words:
             mark = "tagged" if w.tagged else "predicted" if w.fits else "unlikely"

@@ -73,22 +73,22 @@ def full_path(c: Collection, path: bytes) -> bytes:
 
 
 def print_hit(c: Collection, h: Hit, *, filepath_only: bool = False, null: bool = False) -> None:
-    """Print a hit as `score<TAB>path<TAB>match`, or only its path, unescaped."""
+    """Print a hit as `label<TAB>path`, or only its path, unescaped."""
     if filepath_only or null:
         sys.stdout.buffer.write(full_path(c, h.path) + (b"\0" if null else b"\n"))
         return
-    click.echo(f"{h.score:.4f}\t{shown(full_path(c, h.path))}\t{h.match}")
+    click.echo(f"{h.label}\t{shown(full_path(c, h.path))}")
 
 
 def draw_sheet(c: Collection, results: Results, target: Path) -> None:
-    """Draw hits with their scores; never inside the collection."""
+    """Draw hits with their labels; never inside the collection."""
     from sightline.pictures.thumbnails import contact_sheet
 
     check_png(c, target, "A contact sheet")
     if not results.hits:
         return
     thumbnails = c.pictures.thumbnails([h.picture for h in results.hits])
-    titles = [f"{h.score:.2f} {h.match} {shown(os.path.basename(h.path))}" for h in results.hits]
+    titles = [f"{h.label} {shown(os.path.basename(h.path))}" for h in results.hits]
     contact_sheet(thumbnails, titles).save(target, "PNG")
     click.echo(f"drew {target}", err=True)
 
@@ -101,12 +101,15 @@ def check_png(c: Collection, target: Path, what: str) -> None:
         raise UsageError(f"{target} lies inside the collection, where nothing is ever written.")
 
 
-def say_not_learned(results: Results) -> None:
-    """Report the words of a query that the model has not learned."""
+def say_words(results: Results, query: str = "") -> None:
+    """Report how the words of a query were taken, and those that the model has not learned."""
+    from sightline.collection.corrections import correction_lines
     from sightline.collection.query import not_learned_lines
 
-    for line in not_learned_lines(results.not_learned, results.predicted):
-        click.echo(line, err=True)
+    lines = [*correction_lines(results.corrections), *results.wording.lines()]
+    lines += not_learned_lines(results.not_learned, results.predicted)
+    for line in lines:
+        click.echo(f"{query!r}: {line}" if query else line, err=True)
 
 
 def say_constraints(results: Results) -> None:

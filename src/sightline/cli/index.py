@@ -57,6 +57,12 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     help="How .txt files beside pictures are read; auto takes a short list for labels.",
 )
 @click.option(
+    "--language",
+    metavar="NAME",
+    help="Language of the words, such as english or en; auto detects it by stop words, none folds "
+    "no plurals.",
+)
+@click.option(
     "--features",
     multiple=True,
     cls=ListingOption,

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import click
 
-from sightline.cli.common import common_options, engine_option, open_collection
+from sightline.cli.common import common_options, compute_features, engine_option, open_collection
 from sightline.cli.dialogue.judging import Dialogue, undo_last
 from sightline.cli.dialogue.terminal import Way, here
 from sightline.cli.filters import FilterOptions, filter_options, filters_of
@@ -66,6 +66,8 @@ def judge(
     if undo and not resume:
         raise UsageError("--undo undoes an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)
+    if positive:
+        compute_features(c)
     session = c.judge(
         query, pictures=positive, resume=resume, feature=feature, filters=filters_of(**given)
     )

@@ -10,6 +10,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    compute_features,
     counted,
     open_collection,
     output_options,
@@ -48,15 +49,21 @@ def scenes(
 ) -> int:
     """Group pictures by learned scenes, each with its most distinctive words.
 
-    Needs: sightline train regions
+    Scenes are learned by sightline train regions. Without them, similar pictures are grouped, also
+    where no picture has a word.
     """
     from sightline.progress import ProgressBar
 
     c = open_collection(collection, store)
     if sheet is not None and c.contains(sheet):
         raise UsageError(f"{sheet} lies inside the collection, where nothing is ever written.")
+    if not c.status().region_model:
+        compute_features(c)
     groups = c.tagging.scenes(words=words, progress=ProgressBar(), filters=filters_of(**given))
-    say_uncut(groups.without_regions, groups.cut_otherwise)
+    if groups.by == "regions":
+        say_uncut(groups.without_regions, groups.cut_otherwise)
+    else:
+        click.echo(f"Grouped by similarity ({groups.by}); no region model is trained.", err=True)
     if as_json:
         print_json(groups.to_dict())
     elif as_csv:

@@ -13,6 +13,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    compute_features,
     engine_option,
     open_collection,
     output_options,
@@ -30,7 +31,7 @@ from sightline.cli.filters import (
     print_hit,
     say_constraints,
     say_missing,
-    say_not_learned,
+    say_words,
 )
 from sightline.collection.filters import Filters
 from sightline.errors import UsageError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from sightline.collection.explain import Explanation
     from sightline.collection.results import Results
     from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
+    from sightline.records import Hit
 
 
 @click.command()
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
 @click.option(
     "--no-predicted", "--no-learnt", is_flag=True, help="Only pictures that have the words."
 )
+@click.option("--verbatim", is_flag=True, help="Search every word as it is typed.")
 @click.option("--text-file", type=click.Path(), help="A file with a long text as the query.")
 @click.option("--queries", type=click.Path(), help="A file with one query per line, for --trec.")
 @click.option("--trec", is_flag=True, help="Print a TREC run.")
@@ -87,6 +90,7 @@ def search(
     positive: tuple[str, ...],
     no_cutoff: bool,
     no_predicted: bool,
+    verbatim: bool,
     text_file: str | None,
     queries: str | None,
     trec: bool,
@@ -105,15 +109,17 @@ def search(
 ) -> int:
     """Find pictures for the words of QUERY.
 
-    Pictures that have every word come first. If a model is trained, predicted pictures follow, with
-    their probability; otherwise, pictures that have some of the words.
+    Pictures that have every word come first, marked "exact". If a model is trained, predicted
+    pictures follow, with the probability that they fit; then pictures that have some of the words,
+    marked "partial". Scores, by which they are ordered, are in --json and --csv.
 
     \b
-    tree snow            pictures with both words first (score above 1), then predicted ones
+    tree snow            pictures with both words first, then predicted ones
     +barn                must have this word
     -people              must not have this word
     2:red                counts twice as much
     "golden gate bridge" one tag of several words
+    "dgo"                the word as typed; without quotes, a near one if no picture has it
     ./picture.jpg        similar pictures; with words, both count
     -./picture.jpg       less similar to this one
     """  # noqa: D301
@@ -141,12 +147,13 @@ def search(
         if not trec:
             raise UsageError("--queries answers many queries, which only --trec can print.")
         return _print_trec(c, _queries_in(Path(queries)), options)
-    text = " ".join([*query, *(_excluded(w) for w in words)])
+    text = _query_text(query, words, verbatim)
     if trec:
         return _print_trec(c, [(text, text)], options)
     if text_file is not None:
         results = _by_text(c, text_file, given)
     else:
+        _compute_features(c, text, examples)
         results = options.search(c, text, *examples)
     by_picture = hasattr(results, "shares")
     if by_picture and why:
@@ -162,11 +169,7 @@ def search(
     if as_json:
         print_json(_as_json(text, c, results, [{"why": w.to_dict()} for w in whys]))
     elif as_csv:
-        rows = [
-            (h.score, text_of(full_path(c, h.path)), int(h.tagged), int(h.learned), h.match)
-            for h in results.hits
-        ]
-        print_csv(["score", "path", "tagged", "learnt", "match"], rows)
+        print_csv(_COLUMNS, (_csv_row(c, h) for h in results.hits))
     else:
         for i, h in enumerate(results.hits):
             print_hit(c, h, filepath_only=filepath_only, null=null)
@@ -175,6 +178,23 @@ def search(
     if why and draws:
         _draw_whys(text, whys, target, seconds)
     return 0
+
+
+def _compute_features(c: Collection, text: str, examples: tuple[Sequence[str], ...]) -> None:
+    """Compute what example pictures are compared by, if the query has any and pictures lack it."""
+    from sightline.words.grammar import parse
+
+    if any(examples) or parse(text).pictures:
+        compute_features(c)
+
+
+_COLUMNS = ("score", "path", "tagged", "learnt", "match", "probability")
+
+
+def _csv_row(c: Collection, h: Hit) -> tuple[object, ...]:
+    likely = "" if h.probability is None else h.probability
+    path = text_of(full_path(c, h.path))
+    return h.score, path, int(h.tagged), int(h.learned), h.match, likely
 
 
 def _show_where(
@@ -196,7 +216,7 @@ def _show_where(
 
 
 def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
-    """Return the results of a long text; needs a ranker with a shared space."""
+    """Return the results of a long text."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as e:
@@ -239,14 +259,12 @@ class _Options:
 
 def _print_trec(c: Collection, queries: list[tuple[str, str]], options: _Options) -> int:
     """Print results as a TREC run; pictures are identified by their paths in the collection."""
-    from sightline.collection.query import not_learned_lines
     from sightline.measures.judged import RankedList
     from sightline.measures.runs import run_lines
 
     for name, text in queries:
         found = options.search(c, text)
-        for line in not_learned_lines(found.not_learned, found.predicted):
-            click.echo(f"{text!r}: {line}", err=True)
+        say_words(found, text)
         hits = found.hits
         if not hits:
             click.echo(f"No picture fits {text!r}.", err=True)
@@ -267,6 +285,13 @@ def _by_kind(
     return [n for n in negative if n not in pictures], (positive, pictures)
 
 
+def _query_text(words: Sequence[str], excluded: Sequence[str], verbatim: bool) -> str:
+    from sightline.words.grammar import as_typed
+
+    text = " ".join([*words, *(_excluded(w) for w in excluded)])
+    return as_typed(text) if verbatim else text
+
+
 def _excluded(word: str) -> str:
     return f'-"{word}"' if " " in word else f"-{word}"
 
@@ -275,9 +300,11 @@ def _explain(c: Collection, results: Results) -> None:
     for u in results.unknown:
         near = f" Did you mean: {', '.join(u.near)}?" if u.near else ""
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
-    say_not_learned(results)
+    say_words(results)
     say_constraints(results)
     say_missing(results)
+    if (answer := getattr(results, "text_answer", None)) is not None:
+        click.echo(str(answer), err=True)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:
         if line:

@@ -9,6 +9,7 @@ import click
 
 from sightline.cli.common import (
     common_options,
+    compute_features,
     engine_option,
     open_collection,
     output_options,
@@ -78,6 +79,7 @@ def similar(
     c = open_collection(collection, store, top=top, engine=engine)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
+    compute_features(c, dense=False)
     results = c.similar(*pictures, negative=negative, exact=exact, filters=filters_of(**given))
     say_how(results)
     if sheet:

@@ -31,11 +31,16 @@ def show_state(collection: str | None, store: str | None) -> None:
     click.echo(f"model: {s.word_model or 'nothing yet'}")
     if s.similarity_model:
         click.echo(f"similarity: {s.similarity_model}")
+    if s.text_model:
+        click.echo(f"texts: {s.text_model}")
     if s.region_model:
         click.echo(f"regions: {s.region_model}")
     click.echo(f"store: {c.store_folder.path}")
     _show_running(c)
-    click.echo(f"next: {_next(s)}")
+    steps = _next(s)
+    click.echo(f"next: {steps[0]}")
+    for step in steps[1:]:
+        click.echo(f"      {step}")
 
 
 def _show_running(c: Collection) -> None:
@@ -43,17 +48,29 @@ def _show_running(c: Collection) -> None:
         click.echo(f"running: {command}")
 
 
-def _next(s: Status) -> str:
+def _next(s: Status) -> list[str]:
     pictures, with_words, skipped = s.pictures, s.with_words, s.skipped
     if not pictures and skipped:
-        return "sightline doctor --skipped"
+        return ["sightline doctor --skipped"]
     if not pictures:
-        return "put pictures into the folder, then: sightline index"
+        return ["put pictures into the folder, then: sightline index"]
     if not with_words:
-        return "give pictures words (tags, .txt files, --words TABLE), then: sightline index"
+        return _WITHOUT_WORDS
     if not s.word_model and with_words > 1:
-        return "sightline train      (then pictures without words are found too)"
-    return 'sightline search "WORDS"'
+        return ["sightline train      (then pictures without words are found too)"]
+    return ['sightline search "WORDS"']
+
+
+# What can be done before any picture has a word, and what makes the most of it.
+_WITHOUT_WORDS = [
+    "No picture has a word yet. What works now:",
+    "sightline similar PICTURE         pictures that look like one",
+    "sightline scenes                  the collection in groups of similar pictures",
+    "sightline duplicates              copies of the same picture",
+    "sightline judge --positive PICTURE --save-as WORD, then: sightline train",
+    "                                  teach a word by examples",
+    "To read words: tags in the files, .txt files, or sightline index --words TABLE",
+]
 
 
 def _first_steps(collection: str | None, c: Collection | None) -> None:

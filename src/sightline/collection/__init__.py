@@ -32,6 +32,7 @@ from sightline.pictures.word_columns import BY_NAME, ColumnRules
 from sightline.progress import NoProgress
 from sightline.records import shown
 from sightline.settings import Origin, Settings
+from sightline.words.languages import check_language
 
 if TYPE_CHECKING:
     from sightline.collection.clicks import Clicks
@@ -97,6 +98,7 @@ class Collection:
         self.root = root
         self.store_folder: StoreFolder = StoreFolder(store)
         self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
+        self.store_folder.language = check_language(settings.language)
         self.settings = settings
         self.origins = origins
 
@@ -297,6 +299,7 @@ class Collection:
         filters: Filters = NO_FILTERS,
         cut: bool = True,
         predicted: bool = True,
+        verbatim: bool = False,
         ids: Sequence[int] | None = None,
         offset: int | None = None,
         count: bool = False,
@@ -315,6 +318,9 @@ class Collection:
             Leave out predictions below the cut-off.
         predicted : bool
             False leaves out all predictions.
+        verbatim : bool
+            Search every word as it is typed, as words in quotes are. By default a word that no
+            picture has is searched as the nearest one; `Results.corrections` names both.
         ids : sequence of int, optional
             Only these pictures may appear.
         offset : int, optional
@@ -325,7 +331,9 @@ class Collection:
         """
         from sightline.collection.search import Examples, answer
         from sightline.collection.search.words import SearchOptions
+        from sightline.words.grammar import as_typed
 
+        query = as_typed(query) if verbatim else query
         n = self.k_or_default(k)
         only = None if ids is None else tuple(ids)
         options = SearchOptions(filters.untagged, cut, predicted, only, offset, count)
@@ -377,11 +385,14 @@ class Collection:
     def search_text(
         self, text: str, k: int | None = None, *, filters: Filters = NO_FILTERS
     ) -> Results:
-        """Find pictures for a long text, such as an article, in the shared space.
+        """Find pictures for a long text, such as an article.
 
-        Unlike in `search`, the text has no grammar, and no picture needs to have its words. A
-        score is the probability that the picture's own words share one with the text. Words that
-        were not learned do not count; `Results.not_learned` names them.
+        Unlike in `search`, the text has no grammar, and no picture needs to have its words. Words
+        that were not learned do not count; `Results.not_learned` names them. The text model
+        answers: a score is the probability that the picture's own words share one with the text.
+        Where there is no text model, or the word model ranked pictures better for held-out texts,
+        that answers: a score is the probability that a picture has one of the words, rare ones
+        counting more. `Results.text_answer` says which model it was.
         """
         from sightline.collection.search.texts import search_text
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sightline.collection.results import Results
     from sightline.collection.search.annotate import Annotation
     from sightline.collection.search.texts import TextMatches
-    from sightline.contracts import Compute
+    from sightline.contracts import Compute, Progress
     from sightline.store.catalogue import Facts
     from sightline.store.folder import Reader
 
@@ -209,6 +209,27 @@ class Pictures:
         """Return the ids of pictures of the collection, given by path, id or hit."""
         with self._collection.store_folder.reader() as reader:
             return [resolve_id(reader, self._collection.root, p) for p in pictures]
+
+    def compute_features(
+        self, *, dense: bool = True, progress: Progress | None = None
+    ) -> tuple[str, ...]:
+        """Compute what similar pictures and sessions need, if pictures lack it; return its names.
+
+        Parameters
+        ----------
+        dense : bool
+            Sessions and example pictures need a feature that is not mostly zero; `similar` does
+            not.
+        progress : Progress, optional
+            As of `Collection.index`, which this calls.
+        """
+        from sightline.collection.models.requirements import missing_for_examples
+
+        c = self._collection
+        missing = missing_for_examples(c.store_folder, dense=dense)
+        if missing.names:
+            c.index(features=missing.to_index(c.settings, dry_run=False), progress=progress)
+        return missing.names
 
     def info(self, picture: int) -> PictureInfo:
         """Return what is known of a picture, and its words by source."""

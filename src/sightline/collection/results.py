@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.query import Constraint, NotLearned
+from sightline.collection.corrections import Correction
+from sightline.collection.query import Constraint, NotLearned, Wording
 from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
@@ -64,6 +65,48 @@ class ResultPart:
 
 
 @dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """Which kind of model ranked pictures for a text, and why.
+
+    Attributes
+    ----------
+    model : {"text", "words"}
+        The kind of model.
+    why : {"", "no text model", "no word learned", "better"}
+        Why it was this one: there was no text model; the other learned no word of the text; or it
+        ranked pictures better for held-out texts. Empty for the text model as usual.
+    avgp_of_text, avgp_of_words : float or None
+        Mean AvgP of pictures for held-out texts by either, where that decided.
+    """
+
+    model: Literal["text", "words"]
+    why: Literal["", "no text model", "no word learned", "better"] = ""
+    avgp_of_text: float | None = None
+    avgp_of_words: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the kind of model, in messages."""
+        return "text model" if self.model == "text" else "word model"
+
+    def __str__(self) -> str:
+        by = f"Answered by the {self.title}"
+        if self.why == "no text model":
+            return f"{by}, since there is no text model. To train one: sightline train text"
+        if self.why == "no word learned":
+            other = "word model" if self.model == "text" else "text model"
+            return f"{by}: the {other} has learned no word of the text."
+        if self.why == "better" and self.avgp_of_text is not None:
+            figures = f"AvgP {self.avgp_of_words:.3f}, the text model {self.avgp_of_text:.3f}"
+            return f"{by}, which ranks pictures better for held-out texts ({figures})."
+        return f"{by}."
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {"model": self.model, "why": self.why, "remark": str(self)}
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """The answer to a search: hits, best first, and what there is to say about them.
 
@@ -77,10 +120,16 @@ class Results:
         pictures have, None where no model was asked.
     constraints : tuple of Constraint
         Words with a plus or a minus, and whether tags alone or predictions too decided on them.
+    corrections : tuple of Correction
+        Words that were searched in place of mistyped ones.
+    wording : Wording
+        Stop words that were left out, and words that were taken as they are written.
     served : str
         Why another engine answered than was asked to; mostly it is empty.
     store_folder : StoreFolder or None
         The store, from which a notebook shows thumbnails.
+    text_answer : TextAnswer or None
+        Of a whole text: which kind of model answered, and why.
     """
 
     hits: tuple[Hit, ...]
@@ -92,7 +141,10 @@ class Results:
     not_learned: tuple[NotLearned, ...] = field(default=(), kw_only=True)
     predicted: bool | None = field(default=None, kw_only=True)
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
+    corrections: tuple[Correction, ...] = field(default=(), kw_only=True)
+    wording: Wording = field(default_factory=Wording, kw_only=True)
     store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
+    text_answer: TextAnswer | None = field(default=None, kw_only=True)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -106,11 +158,14 @@ class Results:
             "version": self.version, "hits": [dict[str, Json](h.to_dict(root)) for h in self.hits],
             "unknown": [{"word": u.word, "near": list[Json](u.near)} for u in self.unknown],
             "not_learned": [w.to_dict() for w in self.not_learned], "predicted": self.predicted,
-            "constraints": [c.to_dict() for c in self.constraints], "served": self.served,
+            "constraints": [c.to_dict() for c in self.constraints],
+            "corrections": [c.to_dict() for c in self.corrections],
+            "wording": self.wording.to_dict(), "served": self.served,
+            "text_answer": None if self.text_answer is None else self.text_answer.to_dict(),
         }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Return a plain row for each hit: id, path, file, score and match."""
+        """Return a plain row for each hit: id, path, file, score, match and probability."""
         return [
             {
                 "id": h.picture,
@@ -118,6 +173,7 @@ class Results:
                 "file": str(h.file),
                 "score": h.score,
                 "match": h.match,
+                "probability": h.probability,
             }
             for h in self.hits
         ]
@@ -134,7 +190,7 @@ class Results:
             import pandas
         except ImportError:
             raise MissingExtra("to_pandas needs pandas. Run: pip install pandas") from None
-        columns = ["id", "path", "file", "score", "match"]
+        columns = ["id", "path", "file", "score", "match", "probability"]
         return pandas.DataFrame(self.to_dicts(), columns=columns)
 
     def _repr_html_(self) -> str:
@@ -149,15 +205,17 @@ def hits_of(
     scores: Sequence[float],
     match: MatchKind | Callable[[int], MatchKind],
     learned: bool = False,
+    probabilities: Sequence[float] | None = None,
 ) -> tuple[list[Hit], int]:
     """Return pictures as hits, in the order given, and how many have no file any more."""
     facts = reader.catalogue.facts(ids)
     hits = []
-    for picture, score in zip(ids, scores, strict=True):
+    for i, (picture, score) in enumerate(zip(ids, scores, strict=True)):
         known = facts.get(picture)
         if known is not None and has_file(root, known):
             kind = match if isinstance(match, str) else match(picture)
-            hits.append(Hit(picture, known.path, round(score, 6), kind, root, learned))
+            likely = None if probabilities is None else round(probabilities[i], 6)
+            hits.append(Hit(picture, known.path, round(score, 6), kind, root, learned, likely))
     return hits, len(ids) - len(hits)
 
 
@@ -217,7 +275,7 @@ def _cell(hit: Hit, thumbnail: bytes) -> str:
     picture = "(no picture)"
     if data:
         picture = f'<img src="data:image/jpeg;base64,{data}" alt="{name}" style="max-width:100%">'
-    caption = f"<figcaption>{hit.score:.3f} {hit.match}<br>{name}</figcaption>"
+    caption = f"<figcaption>{hit.label}<br>{name}</figcaption>"
     style = f"margin:0;width:{_THUMBNAIL_PIXELS}px;overflow-wrap:anywhere"
     return f'<figure style="{style}">{picture}{caption}</figure>'
 

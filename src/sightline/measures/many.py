@@ -22,6 +22,9 @@ from sightline.records import QuerySet
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 _BLOCK = 256
+# A ranking is worse than chance if this share of random orders is better.
+_CHANCE = 0.95
+_DRAWS, _FEWEST_DRAWS, _DRAWN_NUMBERS = 1_000, 200, 1 << 23
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,6 +197,43 @@ def untrained_average_precision(n_relevant: ArrayLike, n: int) -> NDArray[np.flo
     harmonic = np.sum(1.0 / np.arange(1, n + 1))
     mean = (harmonic + (relevant - 1) / max(n - 1, 1) * (n - harmonic)) / n
     return np.where(relevant > 0, mean, np.nan)
+
+
+def untrained_lower_bound(n_relevant: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Return the AvgP that 95 of 100 random orders of n pictures reach.
+
+    A query of one picture is at a random rank, so half of all random orders are far below their own
+    mean. A ranking is worse than chance only if its AvgP is below this bound. Seeded draws.
+
+    Parameters
+    ----------
+    n_relevant : array-like
+        Number of relevant pictures, of one or of many queries; 0 gives NaN.
+    n : int
+        Number of pictures.
+
+    Examples
+    --------
+    >>> untrained_lower_bound([1, 0], 100).round(4)
+    array([0.0105,    nan])
+    """
+    relevant = np.asarray(n_relevant, dtype=np.int64)
+    if n < 1 or (relevant < 0).any() or (relevant > n).any():
+        must_be = f"from 0 to the {n} pictures"
+        raise ParameterError.of("n_relevant", "untrained_lower_bound", must_be, n_relevant)
+    out = np.full(relevant.shape, np.nan)
+    draws = max(_FEWEST_DRAWS, min(_DRAWS, _DRAWN_NUMBERS // n))
+    ranks = np.tile(np.arange(1, n + 1, dtype=np.int32), (draws, 1))
+    ranks = np.random.default_rng(0).permuted(ranks, axis=1, out=ranks)
+    for count in np.unique(relevant[relevant > 0]).tolist():
+        if count == 1:
+            # In the last twentieth of the ranks.
+            out[relevant == 1] = 1.0 / np.ceil(_CHANCE * n)
+            continue
+        chosen = np.sort(ranks[:, :count], axis=1)
+        avgp = (np.arange(1, count + 1) / chosen).mean(axis=1)
+        out[relevant == count] = np.quantile(avgp, 1.0 - _CHANCE)
+    return out
 
 
 def _empty(n: int) -> ManyMeasured:

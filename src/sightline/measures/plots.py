@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sightline.errors import MissingExtra, UsageError
+from sightline.measures.reliability import Reliability
 
 _INK, _GREY = "#20639b", "#8a8a8a"
 _TITLE = 85  # letters of a line
@@ -32,6 +34,71 @@ def draw_learning_curve(
 ) -> None:
     """Draw mean AvgP against the number of training pictures, over the untrained order."""
     figure, axes = _figure()
+    _learning_curve(axes, points, untrained)
+    _finish(figure, axes, file, title)
+
+
+def draw_evaluation(
+    file: Path,
+    points: Sequence[tuple[int, float]],
+    untrained: float,
+    probabilities: Reliability,
+    title: str,
+) -> None:
+    """Draw the reliability of probabilities; left of it the learning curve, where there is one."""
+    parts = (bool(points), bool(probabilities.n))
+    figure, axes = _figure(max(1, sum(parts)))
+    panels = list(axes)
+    if points:
+        _learning_curve(panels[0], points, untrained)
+    if probabilities.n:
+        _reliability_curve(panels[-1], probabilities)
+    for part in panels:
+        _tidy(part)
+    figure.suptitle(_wrapped(title), fontsize=9)
+    figure.savefig(file)
+
+
+def _reliability_curve(axes: Any, probabilities: Reliability) -> None:
+    """Draw the share of right hits against their mean probability; bars count the hits."""
+    bins = probabilities.bins
+    most = max(b.n for b in bins)
+    # Bars of the counts stand on the axis and reach up to a quarter of it.
+    axes.bar(
+        [(b.low + b.high) / 2 for b in bins], [0.25 * b.n / most for b in bins], width=0.094,
+        color=_GREY, alpha=0.3, label=f"hits (most: {most:,})",
+    )  # fmt: skip
+    axes.plot([0, 1], [0, 1], color=_GREY, linestyle="--", label="perfectly reliable")
+    # Two standard errors of the share, by Wilson's interval, which stays between 0 and 1.
+    low, high = zip(*(_wilson(b.right, b.n) for b in bins), strict=True)
+    right = [b.right for b in bins]
+    errors = [
+        [max(0.0, y - a) for y, a in zip(right, low, strict=True)],
+        [max(0.0, b - y) for y, b in zip(right, high, strict=True)],
+    ]
+    label = f"hits of one word (calibration error {probabilities.ece:.3f})"
+    axes.errorbar(
+        [b.mean for b in bins], right, yerr=errors, marker="o", color=_INK, capsize=2, label=label
+    )
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("probability shown")
+    axes.set_ylabel("share that was right")
+
+
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of a share.
+
+    >>> [round(end, 3) for end in _wilson(0.5, 100)]
+    [0.404, 0.596]
+    """
+    z = 1.96
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return centre - half, centre + half
+
+
+def _learning_curve(axes: Any, points: Sequence[tuple[int, float]], untrained: float) -> None:
     n = [p for p, _ in points]
     axes.plot(n, [a for _, a in points], marker="o", color=_INK, label="learned ranker")
     axes.axhline(untrained, color=_GREY, linestyle="--", label="untrained order")
@@ -42,7 +109,6 @@ def draw_learning_curve(
     axes.set_ylim(0, max([a for _, a in points] + [untrained]) * 1.2)
     axes.set_xlabel("tagged training pictures")
     axes.set_ylabel("mean AvgP on held-out pictures")
-    _finish(figure, axes, file, title)
 
 
 def draw_precision_recall(
@@ -85,20 +151,31 @@ def draw_lines(
     _finish(figure, axes, file, title, beside=len(lines) > _FEW_LINES)
 
 
-def _figure() -> tuple[Any, Any]:
+def _figure(panels: int | None = None) -> tuple[Any, Any]:
+    """Return a figure and its axes, or a row of panels."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as e:
         raise MissingExtra.of("A plot", "plots") from e
-    figure = Figure(figsize=(6.4, 4.2), dpi=120, layout="constrained")
+    figure = Figure(figsize=(6.4 * (panels or 1), 4.2), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+    if panels is None:
+        return figure, figure.add_subplot()
+    return figure, figure.subplots(1, panels, squeeze=False)[0]
 
 
 def _finish(figure: Any, axes: Any, file: Path, title: str, beside: bool = False) -> None:
-    wrapped = [part for line in title.split("\n") for part in textwrap.wrap(line, _TITLE)]
-    axes.set_title("\n".join(wrapped), fontsize=9)
+    axes.set_title(_wrapped(title), fontsize=9)
+    _tidy(axes, beside)
+    figure.savefig(file)
+
+
+def _wrapped(title: str) -> str:
+    return "\n".join(part for line in title.split("\n") for part in textwrap.wrap(line, _TITLE))
+
+
+def _tidy(axes: Any, beside: bool = False) -> None:
     axes.grid(alpha=0.3)
     if beside:
         axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -106,4 +183,3 @@ def _finish(figure: Any, axes: Any, file: Path, title: str, beside: bool = False
         axes.legend(frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    figure.savefig(file)

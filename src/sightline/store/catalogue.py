@@ -21,6 +21,8 @@ from sightline.store.schema import prepare
 
 # Stored instead of a picture's stamps after a crash between the log and the publish.
 UNPUBLISHED = "unpublished"
+# Sources with this beginning are captions whose file names their language.
+IN_LANGUAGE = "txt:"
 _OUTDATED = "outdated"
 _KNOWN = "id, path, sha, size, mtime, stamps"
 _FACTS = "id, path, size, mtime, width, height, format, taken"
@@ -243,6 +245,8 @@ class Catalogue:
         if e.body.get("tags") or e.body.get("text"):
             row = (e.picture, source, json.dumps(e.body.get("tags", [])), e.body.get("text", ""))
             self.db.execute("INSERT INTO words VALUES (?,?,?,?)", row)
+        if source.startswith(IN_LANGUAGE):
+            self.set_meta("in_languages", "1")
 
     def _apply_words_file(self, path: str, present: bool, columns: Json) -> None:
         known = self.words_files()
@@ -339,6 +343,36 @@ class Catalogue:
         with database_errors(self.path):
             rows = self.db.execute(sql, (picture,)).fetchall()
         return [Tags(source, tuple(json.loads(tags)), text) for source, tags, text in rows]
+
+    def every_words(self) -> Iterator[tuple[int, Tags]]:
+        """Yield the words of every picture that is not gone, by picture and source."""
+        sql = (
+            "SELECT picture, source, tags, text FROM words JOIN pictures ON picture=id"
+            " WHERE gone=0 ORDER BY picture, source"
+        )
+        with database_errors(self.path):
+            for picture, source, tags, text in self.db.execute(sql):
+                yield picture, Tags(source, tuple(json.loads(tags)), text)
+
+    def has_texts(self) -> bool:
+        """Return whether any picture has running text."""
+        with database_errors(self.path):
+            return bool(self.db.execute("SELECT 1 FROM words WHERE text<>'' LIMIT 1").fetchone())
+
+    def texts_without_language(self, most: int) -> list[str]:
+        """Return some texts whose source names no language; none where all are of that kind."""
+        if self.meta("in_languages") is None:
+            return []
+        sql = "SELECT text FROM words WHERE text<>'' AND substr(source, 1, ?)<>? LIMIT ?"
+        with database_errors(self.path):
+            rows = self.db.execute(sql, (len(IN_LANGUAGE), IN_LANGUAGE, most))
+            return [text for (text,) in rows]
+
+    def with_text(self, part: str) -> list[int]:
+        """Return the ids of pictures, gone ones too, with a part of a text, ascending."""
+        sql = "SELECT DISTINCT picture FROM words WHERE instr(text, ?) ORDER BY picture"
+        with database_errors(self.path):
+            return [row[0] for row in self.db.execute(sql, (part,))]
 
     def with_source(self, source: str) -> list[int]:
         """Return the ids of pictures, gone ones too, with words of a source, ascending."""

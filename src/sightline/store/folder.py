@@ -9,7 +9,8 @@ ivf/                lists of large tables, for faiss  (engines/faiss_files)
 identity            its name in engines that hold several stores, if any (identity)
 seal.json           checksums of the databases        (seal)
 config.toml         the owner's settings, if any
-tag-words.toml      the owner's list of synonyms and invisible words, if any
+synonyms.toml       the owner's list of words that count as one, if any
+tag-words.toml      the list of earlier releases, if any
 log/                rotating log, without captions or queries
 lock, writers       files for kernel locks; empty when nobody writes
 running/            a file for each running command, which names it (locks)
@@ -30,7 +31,7 @@ from sightline.store.versions import Version, Versions
 
 _STORE_FILES = frozenset(
     ("seal.json", "config.toml", "log", "lock", "writers", "shards", "versions", "models", "ivf",
-     "identity", "tag-words.toml", "exporting", RUNNING)
+     "identity", "synonyms.toml", "tag-words.toml", "exporting", RUNNING)
 )  # fmt: skip
 
 
@@ -46,11 +47,14 @@ class StoreFolder:
         What answers queries: flat, faiss or milvus://HOST:PORT.
     listed_rows : int, default=1_000_000
         From how many rows on a table should have lists of faiss.
+    language : str, default="auto"
+        Whose plurals and stop words are folded: a language, auto or none.
     """
 
     fast = False
     engine = "flat"
     listed_rows = 1_000_000
+    language = "auto"
 
     def __init__(self, folder: Path) -> None:
         self.path = folder

@@ -45,12 +45,15 @@ class Snapshot:
         self.model = version.model
         self.similar = version.similar
         self.regions = version.regions
+        self.text = version.text
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
 
     @cached_property
     def published(self) -> Published:
         """The version as engines see it."""
-        return Published(self.version, self.model, self.segments, self._listed, self._returned)
+        return Published(
+            self.version, self.model, self.segments, self._listed, self._returned, self.text
+        )
 
     def ids(self) -> Ints:
         """Return the ids of all pictures, ascending."""
@@ -107,7 +110,7 @@ class Snapshot:
                 without=without,
                 fast=self.fast,
             )
-        idf = dict(zip(query.terms.tolist(), self.idf(query.terms).tolist(), strict=True))
+        idf = dict(zip(query.terms.tolist(), self.idf_of(query.groups).tolist(), strict=True))
         return flat.sparse_top(self.segments, query, idf, self._idf, k, where)
 
     def scores(self, query: DenseQuery) -> tuple[Ints, NDArray[np.float32]]:
@@ -132,6 +135,17 @@ class Snapshot:
                 for r in rows[1:]:
                     joined = _intersection(joined, r) if every else np.union1d(joined, r)
                 parts.append(s.ids[s.living(joined)])
+        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    def tagged_with_every(self, groups: Sequence[Ints]) -> Ints:
+        """Return the ids of the pictures that have some term of each group."""
+        parts: list[Ints] = []
+        for s in self.segments if len(groups) else ():
+            rows = [s.postings_of(group).astype(np.int64) for group in groups]
+            joined = rows[0]
+            for r in rows[1:]:
+                joined = _intersection(joined, r)
+            parts.append(s.ids[s.living(joined)])
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     def without_words(self) -> Ints:
@@ -174,14 +188,28 @@ class Snapshot:
         at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
         return np.where(self.in_use(terms), values[at], 0.0)
 
+    def idf_of(self, groups: Sequence[Ints]) -> NDArray[np.float64]:
+        """Return the idf of groups of terms: that of one term on the pictures with any of them."""
+        single = np.array([g[0] if len(g) else 0 for g in groups], np.int64)
+        values = self.idf(single)
+        for i, group in enumerate(groups):
+            if len(group) > 1:
+                n = len(self.tagged_with(group.tolist(), every=False))
+                values[i] = idf_of(np.array([n]), self.size())[0]
+        return values
+
     def in_use(self, terms: Ints) -> NDArray[np.bool_]:
         """Return for each term whether any picture has it."""
+        is_in_use: NDArray[np.bool_] = self.n_pictures(terms) > 0
+        return is_in_use
+
+    def n_pictures(self, terms: Ints) -> Ints:
+        """Return how many pictures have each term."""
         all_terms, counts, _ = self._counts
         if not len(all_terms):
-            return np.zeros(len(terms), bool)
+            return np.zeros(len(terms), np.int64)
         at = np.minimum(np.searchsorted(all_terms, terms), len(all_terms) - 1)
-        is_in_use: NDArray[np.bool_] = (all_terms[at] == terms) & (counts[at] > 0)
-        return is_in_use
+        return np.where(all_terms[at] == terms, counts[at], 0)
 
     def vocabulary(self) -> tuple[Ints, Ints]:
         """Return the terms some picture has, and how many pictures have each."""

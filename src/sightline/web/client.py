@@ -65,7 +65,8 @@ class ClientHits:
 
     If they were counted, `total` is the length of the list and `within` the number of hits above
     the cut-off. `not_learned` lists words that the model has not learned, with picture counts,
-    `constraints` what decided on each word with a plus or a minus, as the service says it.
+    `constraints` what decided on each word with a plus or a minus, `corrections` words that were
+    searched in place of mistyped ones, both as the service says it.
     """
 
     version: int
@@ -76,6 +77,7 @@ class ClientHits:
     within: int | None = None
     not_learned: tuple[tuple[str, int], ...] = ()
     constraints: tuple[Mapping[str, Any], ...] = ()
+    corrections: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class ClientRound:
     hits: tuple[ClientHit, ...]
     said: tuple[str, ...]
     not_learned: tuple[tuple[str, int], ...] = ()
+    corrections: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,9 +380,9 @@ def _hits(answer: Mapping[str, Any]) -> ClientHits:
     hits = tuple(_made(ClientHit, h) for h in answer["hits"])
     more = answer.get("total"), answer.get("within")
     words = _not_learned(answer)
-    signs = tuple(answer.get("constraints", ()))
-    remarks = tuple(answer["said"])
-    return ClientHits(answer["version"], hits, answer["next"], remarks, *more, words, signs)
+    signs, instead = (tuple(answer.get(n, ())) for n in ("constraints", "corrections"))
+    at = answer["version"], hits, answer["next"], tuple(answer["said"])
+    return ClientHits(*at, *more, words, signs, instead)
 
 
 def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -390,4 +393,5 @@ def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
 def _round(answer: Mapping[str, Any]) -> ClientRound:
     hits = tuple(_made(ClientHit, h) for h in answer["hits"])
     notes, words = tuple(answer["said"]), _not_learned(answer)
-    return ClientRound(answer["version"], answer["session"], answer["round"], hits, notes, words)
+    at = answer["version"], answer["session"], answer["round"]
+    return ClientRound(*at, hits, notes, words, tuple(answer.get("corrections", ())))

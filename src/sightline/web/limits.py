@@ -8,8 +8,9 @@ from dataclasses import dataclass
 MOST = (1 << 63) - 1
 # Maximum hits of a page; maximum rank of word searches, and of searches without random access.
 PAGE, DEEPEST, DEEP = 1_000, 1_000_000, 10_000
-# Maximum number of pictures in a request, and of characters in a query and in a text.
-NAMED, QUERY, TEXT = 1_000, 2_000, 100_000
+# Maximum number of pictures in a request, and of characters in a query and in a text. A query that
+# is a text is answered with what to request instead.
+NAMED, QUERY, TEXT = 1_000, 100_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)

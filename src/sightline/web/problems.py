@@ -35,6 +35,7 @@ _TITLES = {
 }
 # The first matching class counts.
 _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
+    (errors.QueryTooLong, 400, "query-too-long"),
     (errors.QueryError, 400, "query"),
     (errors.NoModel, 409, "no-model"),
     (errors.NoSpace, 409, "no-space"),
@@ -60,7 +61,7 @@ _JOBS = {
     "nothing-indexed": '{"verb": "index"}',
     "no-pictures": '{"verb": "index"}',
     "no-model": '{"verb": "train"}',
-    "no-space": '{"verb": "train", "rankers": ["lscmr"]}',
+    "no-space": '{"verb": "train", "text": true}',
     "no-regions": '{"verb": "train", "regions": true}',
 }
 _RETRY = {
@@ -190,11 +191,13 @@ def ending() -> Problem:
 
 
 def job_for(code: str) -> str:
-    """Return the job that solves a problem, to be appended to the message.
+    """Return the request that solves a problem, to be appended to the message.
 
     >>> job_for("no-regions"), job_for("query")
     (' (or: POST /v1/jobs {"verb": "train", "regions": true})', '')
     """
+    if code == "query-too-long":
+        return " (or: POST /v1/search/text)"
     return f" (or: POST /v1/jobs {_JOBS[code]})" if code in _JOBS else ""
 
 

@@ -28,6 +28,7 @@ from sightline.web.problems import Problem
 from sightline.web.service import Service
 
 if TYPE_CHECKING:
+    from sightline.collection.corrections import Correction
     from sightline.collection.query import NotLearned as UnlearnedWord
     from sightline.collection.results import Results
     from sightline.records import Hit as Found
@@ -172,7 +173,8 @@ class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
-    if it has some of the words, "similar" if it was compared with pictures. `name` (`path`),
+    if it has some of the words, "similar" if it was compared with pictures. `probability` is how
+    likely a prediction by words alone fits, else null; `score` only orders hits. `name` (`path`),
     `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
     releases.
     """
@@ -181,6 +183,7 @@ class HitResponse(BaseModel):
     path: str
     score: float
     match: MatchKind
+    probability: float | None = None
     name: str
     tagged: bool
     learnt: bool
@@ -196,10 +199,18 @@ class Unknown(BaseModel):
 
 
 class NotLearnedResponse(BaseModel):
-    """A word that the model has not learned, and its number of pictures."""
+    """A word that the model has not learned, its number of pictures, and learned words near it."""
 
     word: str
     pictures: int
+    near: list[str]
+
+
+class CorrectionResponse(BaseModel):
+    """A word of the query that no picture has, and the words searched in its place."""
+
+    typed: str
+    searched: list[str]
 
 
 class ConstraintResponse(BaseModel):
@@ -215,6 +226,18 @@ class ConstraintResponse(BaseModel):
     predicted: bool
 
 
+class TextAnswerResponse(BaseModel):
+    """Which kind of model ranked pictures for a text, `text` or `words`, and why.
+
+    `why` is empty for the text model as usual; else `no text model`, `no word learned` (by the
+    other), or `better` for held-out texts.
+    """
+
+    model: str
+    why: str
+    remark: str
+
+
 class HitsResponse(BaseModel):
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
@@ -222,9 +245,12 @@ class HitsResponse(BaseModel):
     every word or are above the cut-off. Both are null unless requested, `within` also if nothing is
     predicted. `missing` counts hits whose files are gone; they are left out.
 
+    `said` are remarks; of a long text, `text_answer` says which kind of model answered, and why.
+
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
-    was used. `constraints` says of each word with a sign whether tags alone decided.
+    was used. `constraints` says of each word with a sign whether tags alone decided. `corrections`
+    are words that were searched in place of mistyped ones; words in quotes are searched as typed.
     """
 
     version: int
@@ -236,8 +262,10 @@ class HitsResponse(BaseModel):
     not_learned: tuple[NotLearnedResponse, ...] = ()
     predicted: bool | None = None
     constraints: tuple[ConstraintResponse, ...] = ()
+    corrections: tuple[CorrectionResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
+    text_answer: TextAnswerResponse | None = None
 
 
 def hit(h: Found) -> HitResponse:
@@ -249,7 +277,12 @@ def hit(h: Found) -> HitResponse:
 
 def not_learned(words: Iterable[UnlearnedWord]) -> tuple[NotLearnedResponse, ...]:
     """Return the response of words that the model has not learned."""
-    return tuple(NotLearnedResponse(word=w.word, pictures=w.pictures) for w in words)
+    return tuple(NotLearnedResponse.model_validate(w.to_dict()) for w in words)
+
+
+def corrections(words: Iterable[Correction]) -> tuple[CorrectionResponse, ...]:
+    """Return the response of words that were searched in place of mistyped ones."""
+    return tuple(CorrectionResponse.model_validate(c.to_dict()) for c in words)
 
 
 def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsResponse:
@@ -272,7 +305,10 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         constraints=tuple(
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
-        missing=results.missing, said=(*remarks, *[results.served] * bool(results.served)),
+        corrections=corrections(results.corrections), missing=results.missing,
+        said=(*remarks, *results.wording.lines(), *[results.served] * bool(results.served)),
+        text_answer=None if results.text_answer is None
+        else TextAnswerResponse.model_validate(results.text_answer.to_dict()),
     )  # fmt: skip
 
 

@@ -6,10 +6,16 @@ For word t with scores g_i of pictures that it was not fitted to, p_t(i) = sigmo
     min  -sum_i log p_t(y_i | g_i) + (a_t - a_0)^2 / (2 v_a) + (b_t - b_0)^2 / (2 v_b),   a_t > 0
 
 Departure: Platt smooths the targets of each word by itself, which does not help a word that two
-pictures have. Here slopes and offsets have a normal prior whose mean and variance are estimated
-from all words (empirical Bayes: expectation-maximisation with a Laplace approximation of each
-word's posterior). So a word with many pictures is calibrated by them, and a word without any gets
-the average of all words.
+pictures have. Here slopes and offsets have a normal prior that is estimated from all words
+(empirical Bayes: expectation-maximisation with a Laplace approximation of each word's posterior).
+Its mean is linear in the log of the number of pictures n_t that have the word,
+
+    (a_0, b_0)_t = c_0 + c_1 log (1 + n_t)
+
+since a regression scores the pictures of rare words lower, and rare words are less likely before
+any score. So a word with many pictures is calibrated by them, and a word with few gets what words
+as rare as it have in this collection. One mean for all words had a third more calibration error at
+100 pictures.
 """
 
 from __future__ import annotations
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
 # The prior is estimated from at most this many words, spread evenly from rare to common.
 _PRIOR_WORDS = 200
 _EM_ITERATIONS = 12
+# The share of words at either end whose rarity counts as that of the next.
+_EDGE = 0.05
 _NEWTON_STEPS = 40
 # A slope is at least this share of the shared one: the order of pictures must never be reversed.
 _LEAST_SLOPE = 0.05
@@ -34,8 +42,18 @@ _BLOCK_NUMBERS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Prior:
+    """Means of slope and offset, (2,) of all words or (2, words), and their variances, (2,)."""
+
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
+
+    def means(self, n_words: int) -> NDArray[np.float64]:
+        """Return the means of each word, (2, words)."""
+        return np.broadcast_to(self.mean.reshape(2, -1), (2, n_words))
+
+    def some(self, words: slice | NDArray[np.int64]) -> _Prior:
+        """Return the prior of some words."""
+        return _Prior(self.mean[:, words], self.variance)
 
 
 def calibrate(
@@ -67,7 +85,7 @@ def calibrate(
     for start in range(0, n_words, width):
         words = slice(start, start + width)
         x = (scores[:, words].astype(np.float64) - centre) / unit
-        theta[:, words], _ = _fit_columns(x, tagged[:, words], prior)
+        theta[:, words], _ = _fit_columns(x, tagged[:, words], prior.some(words))
     return theta[0] / unit, theta[1] - theta[0] * centre / unit
 
 
@@ -98,27 +116,60 @@ def logistic(
 def _estimate_prior(
     scores: NDArray[np.float32], tagged: NDArray[np.bool_], centre: float, unit: float
 ) -> _Prior:
+    """Return the prior of all words, each with its own mean."""
     words = _informative_words(
         tagged, min(_PRIOR_WORDS, max(10, _BLOCK_NUMBERS // max(len(tagged), 1)))
     )
+    first = np.array([1.0, -2.0])
+    n_words = tagged.shape[1]
+    if not words.size:
+        return _Prior(np.repeat(first[:, None], n_words, axis=1), np.array([4.0, 9.0]))
     x = (scores[:, words].astype(np.float64) - centre) / unit
     y = tagged[:, words]
-    prior = _Prior(np.array([1.0, -2.0]), np.array([4.0, 9.0]))
-    if not words.size:
-        return prior
-    theta = np.repeat(prior.mean[:, None], len(words), axis=1)
+    rarity = np.log1p(tagged.sum(axis=0))
+    # The rarest and the most common word alone must not turn the line, nor does it go on beyond.
+    rarity = np.clip(
+        rarity,
+        np.quantile(rarity[words], _EDGE, method="higher"),
+        np.quantile(rarity[words], 1 - _EDGE, method="lower"),
+    )
+    rarity -= rarity[words].mean()
+    variance = np.array([4.0, 9.0])
+    prior = _Prior(first, variance)
+    theta = prior.means(len(words)).copy()
     for _ in range(_EM_ITERATIONS):
         # Each iteration starts from the last result, so that few steps are enough.
         theta, spread = _fit_columns(x, y, prior, theta, steps=4)
-        mean = theta.mean(axis=1)
-        mean[0] = max(mean[0], 1e-3)
-        variance = (np.square(theta - mean[:, None]) + spread).mean(axis=1)
+        means = _means_by_rarity(theta, 1.0 - spread / variance[:, None], rarity[words], rarity)
+        at_words = means[:, words]
+        variance = (np.square(theta - at_words) + spread).mean(axis=1)
         # With few words the spread is mostly unknown; a tenth of the mean keeps it from closing.
-        variance = np.maximum(variance, np.square(0.1 * mean) + 1e-4)
-        last, prior = prior, _Prior(mean, variance)
-        if np.abs(mean - last.mean).max() < 0.01 * np.sqrt(variance.min()):
+        variance = np.maximum(variance, np.square(0.1 * at_words.mean(axis=1)) + 1e-4)
+        last, prior = prior.means(len(words)), _Prior(at_words, variance)
+        if np.abs(at_words - last).max() < 0.01 * np.sqrt(variance.min()):
             break
-    return prior
+    return _Prior(means, prior.variance)
+
+
+def _means_by_rarity(
+    theta: NDArray[np.float64],
+    known: NDArray[np.float64],
+    rarity: NDArray[np.float64],
+    of_all: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the line through slopes and offsets, at the rarity of all words.
+
+    `rarity` has the mean 0. `known` is how much of each is due to the word's own pictures: what
+    only repeats the prior makes no trend. Of few words the line is held flat, as if there were one
+    more without a trend.
+    """
+    mean = theta.mean(axis=1)
+    known = np.clip(known, 0.0, 1.0)
+    beside = rarity - (known @ rarity / np.maximum(known.sum(axis=1), 1e-9))[:, None]
+    trend = (known * beside * theta).sum(axis=1) / ((known * beside**2).sum(axis=1) + 1.0)
+    means = mean[:, None] + trend[:, None] * of_all
+    means[0] = np.maximum(means[0], 1e-3)
+    return np.asarray(means)
 
 
 def _informative_words(tagged: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
@@ -140,8 +191,8 @@ def _fit_columns(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Minimise over (a, b) of all columns at once; return them and their posterior variances."""
     n_words = x.shape[1]
-    theta = np.repeat(prior.mean[:, None], n_words, axis=1) if start is None else start
-    least = _LEAST_SLOPE * prior.mean[0]
+    theta = prior.means(n_words).copy() if start is None else start
+    least = _LEAST_SLOPE * prior.means(n_words)[0]
     value, gradient, hessian = _objective(x, y, theta, prior)
     scale = np.ones(n_words)
     for _ in range(steps):
@@ -165,7 +216,7 @@ def _newton(
     theta: NDArray[np.float64],
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    least: float,
+    least: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     aa, ab, bb = hessian
     ga, gb = gradient
@@ -193,8 +244,9 @@ def _objective(
     p = np.where(logit >= 0, 1.0, small)
     small += 1.0
     p /= small
-    away = (theta - prior.mean[:, None]) / prior.variance[:, None]
-    value = loss.sum(axis=0) + 0.5 * (away * (theta - prior.mean[:, None])).sum(axis=0)
+    beside = theta - prior.means(x.shape[1])
+    away = beside / prior.variance[:, None]
+    value = loss.sum(axis=0) + 0.5 * (away * beside).sum(axis=0)
     w = p * (1.0 - p)
     p -= y
     gradient = np.stack((np.einsum("ij,ij->j", p, x), p.sum(axis=0))) + away

@@ -19,12 +19,14 @@ Weights in the query multiply w: with 2:red the probability counts squared.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from sightline.errors import DataError, ParameterError
 from sightline.words.calibration import calibrate, logistic
+from sightline.words.probability import ProbabilityCurves, logit_of_log, sigmoid
 from sightline.words.tfidf import query_vector
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ class Combination:
     known_ : ndarray of float64
         The published number of pictures known to have the word, for each word.
     shown_ : ndarray of shape (2,)
-        Slope and offset of the logistic curve from a query's score to a probability.
+        Slope and offset of the logistic curve from a query's score to a probability, in models
+        of earlier releases.
+    curves_ : ProbabilityCurves or None
+        From a query's score to a calibrated probability; None before they are fitted.
 
     Examples
     --------
@@ -67,6 +72,9 @@ class Combination:
         if how not in WAYS:
             raise ParameterError.of("how", "Combination", f"one of {list(WAYS)}", how)
         self.how: How = how
+        self.curves_: ProbabilityCurves | None = None
+        # Logits that were learned by a loss of ranks are no calibrated ones.
+        self.of_ranked_logits = False
 
     def fit(self, scores: ArrayLike, Y: Any = None) -> Self:
         """Fit to held-out scores.
@@ -105,6 +113,7 @@ class Combination:
         combination = cls("product")
         combination.slope_, combination.offset_ = np.ones(n_words), np.zeros(n_words)
         combination.known_, combination.shown_ = np.zeros(n_words), np.array([1.0, 0.0])
+        combination.of_ranked_logits = True
         return combination
 
     def rows(self, scores: ArrayLike) -> NDArray[np.float32]:
@@ -160,27 +169,73 @@ class Combination:
             self.shown_ = np.array(logistic(values, fits))
         return self
 
-    def probability(self, score: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
-        """Return how likely pictures with this score fit a query with these weights, 0 to 1.
+    def probability(
+        self, score: ArrayLike, weights: ArrayLike, words: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return the probability that pictures with this score fit a query, 0 to 1.
 
-        For a product it is the geometric mean of the words' probabilities, so that a query of four
-        words does not get a tiny probability.
+        Without curves, as in models of earlier releases, that of a product is the geometric mean of
+        the words' probabilities.
+
+        Parameters
+        ----------
+        score : array-like
+            Scores of pictures for the query.
+        weights, words : array-like
+            The weights of its words, and their positions in the model; by default the first ones.
         """
-        s = np.asarray(score, dtype=np.float64)
+        w = np.asarray(weights, np.float64).reshape(-1)
+        s, total = np.asarray(score, np.float64), float(w.sum()) or 1.0
+        if self.curves_ is not None:
+            at = np.arange(len(w)) if words is None else np.asarray(words, np.int64).reshape(-1)
+            return self.curves_.of_query(self._logits(s / total), at, w)
         if self.how == "product":
-            total = float(np.sum(np.asarray(weights, dtype=np.float64))) or 1.0
             return np.asarray(np.exp(np.minimum(s / total, 0.0)))
-        x = s * self.shown_[0] + self.shown_[1]
-        return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
+        return sigmoid(s * self.shown_[0] + self.shown_[1])
+
+    def word_probabilities(self, rows: ArrayLike, words: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each of some words by its published numbers, one a column."""
+        table, at = np.asarray(rows, np.float64), np.asarray(words, np.int64)
+        if self.curves_ is not None:
+            return self.curves_.of_words(self._logits(table), at)
+        return np.asarray(self.probability(table, [1.0]))
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether published numbers of a word are logs of probabilities already."""
+        return self.how == "product" and not self.of_ranked_logits
+
+    def joint_logits(
+        self, score: ArrayLike, weights: NDArray[np.float64], words: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Return the logits that a query would have if its words were independent."""
+        if self.curves_ is None:
+            raise ValueError("A combination without curves has no logits of queries.")
+        total = float(weights.sum()) or 1.0
+        logits = self._logits(np.asarray(score, np.float64) / total)
+        return self.curves_.joint_logit(logits, words, weights)
+
+    def base_logits(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Return what curves start from, for raw scores of every word."""
+        return self._logits(self.rows(scores))
+
+    def with_curves(self, curves: ProbabilityCurves) -> Combination:
+        """Return the same combination with the curves that make its scores probabilities."""
+        combination = copy(self)
+        combination.curves_ = curves
+        return combination
+
+    def _logits(self, published: ArrayLike) -> NDArray[np.float64]:
+        r = np.asarray(published, np.float64)
+        return logit_of_log(r) if self.how == "product" else r
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the fitted arrays; `from_arrays` makes the same combination."""
+        curves = {} if self.curves_ is None else self.curves_.to_arrays()
         return {
-            "slope": self.slope_,
-            "offset": self.offset_,
-            "known": self.known_,
-            "shown": self.shown_,
-        }
+            "slope": self.slope_, "offset": self.offset_, "known": self.known_,
+            "shown": self.shown_, **curves,
+        }  # fmt: skip
 
     @classmethod
     def from_arrays(cls, how: How, arrays: Mapping[str, NDArray[np.float64]]) -> Combination:
@@ -190,6 +245,7 @@ class Combination:
             if name not in arrays:
                 raise DataError(f"The combination's array {name!r} is missing. Train again.")
             setattr(combination, f"{name}_", np.asarray(arrays[name], dtype=np.float64))
+        combination.curves_ = ProbabilityCurves.from_arrays(arrays)
         return combination
 
     def fill_flat(self) -> Self:
@@ -207,6 +263,7 @@ class Combination:
         combination = Combination(self.how)
         combination.slope_, combination.offset_ = self.slope_[words], self.offset_[words]
         combination.known_, combination.shown_ = self.known_[words], self.shown_
+        combination.curves_ = None if self.curves_ is None else self.curves_.some(words)
         return combination
 
     def _known(

@@ -5,6 +5,7 @@ r"""The query language of the search box.
     -people             the picture must not have the word people
     2:red  +0.5:sky     the word counts twice, half as much
     "golden gate"       one tag of several words; +, - and a weight may stand before it
+    "dgo"               the word as it is typed, however it is spelled
     ./picture.jpg       similar to this picture; also ../x.jpg, /x.jpg, ~/x.jpg, quoted if it has
                         spaces; - or a weight may stand before it
 
@@ -15,15 +16,16 @@ words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import NamedTuple
 
-from sightline.errors import QueryError
+from sightline.errors import QueryError, QueryTooLong
 from sightline.words.tokens import MAX_TERM, labels, tokens, visible
 
 MAX_QUERY = 1_000
 MAX_TERMS = 64
+_AS_TEXT = "Leave some out, or search by the whole text: sightline search --text-file FILE"
 
 # Minus and plus, and what input methods and text fields turn them into.
 _SIGNS = {"-": "-", "\u2212": "-", "\u2013": "-", "\uff0d": "-", "+": "+", "\uff0b": "+"}
@@ -44,7 +46,11 @@ class Term:
     required: bool = False
 
     def __str__(self) -> str:
-        return "+" * self.required + _weight(self.weight) + _quoted_if_needed(self.text)
+        return self._written(False)
+
+    def _written(self, verbatim: bool) -> str:
+        text = _quoted_if_needed(self.text, verbatim)
+        return "+" * self.required + _weight(self.weight) + text
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +77,36 @@ class Query:
         Words that pictures must not have.
     pictures : tuple of PictureTerm
         Positive and negative example pictures.
+    verbatim : frozenset of str
+        Single words, of `terms` or `excluded`, that stand in quotes: they are searched as they are
+        typed. Tags of several words always are.
 
     Examples
     --------
     >>> str(Query((Term("tree"), Term("golden gate", 2.0)), ("people",)))
     'tree 2:"golden gate" -people'
+    >>> str(Query((Term("dgo"),), verbatim=frozenset(["dgo"])))
+    '"dgo"'
     """
 
     terms: tuple[Term, ...] = ()
     excluded: tuple[str, ...] = ()
     pictures: tuple[PictureTerm, ...] = ()
+    verbatim: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        excluded = ("-" + _quoted_if_needed(text) for text in self.excluded)
-        return " ".join((*map(str, self.terms), *excluded, *map(str, self.pictures)))
+        terms = (t._written(t.text in self.verbatim) for t in self.terms)
+        excluded = ("-" + _quoted_if_needed(x, x in self.verbatim) for x in self.excluded)
+        return " ".join((*terms, *excluded, *map(str, self.pictures)))
+
+    def as_typed(self) -> Query:
+        """Return the query with every single word in quotes.
+
+        >>> str(parse("dgo -sonw").as_typed())
+        '"dgo" -"sonw"'
+        """
+        words = (*(t.text for t in self.terms), *self.excluded)
+        return replace(self, verbatim=frozenset(w for w in words if _is_bare(w)))
 
 
 def parse(text: str) -> Query:
@@ -96,7 +118,9 @@ def parse(text: str) -> Query:
     Raises
     ------
     QueryError
-        The text cannot be read, contradicts itself, or is too long.
+        The text cannot be read, or contradicts itself.
+    QueryTooLong
+        It is longer than a query may be.
 
     Examples
     --------
@@ -113,20 +137,35 @@ def parse(text: str) -> Query:
     terms: dict[str, Term] = {}
     excluded: dict[str, None] = {}
     pictures: dict[str, PictureTerm] = {}
+    verbatim: set[str] = set()
     for piece in _pieces(text):
         if _PICTURE.match(piece.body):
             _check_picture(piece, pictures)
             pictures[piece.body] = PictureTerm(piece.body, piece.weight, piece.sign == "-")
             continue
-        for word in _terms(piece):
+        words = _terms(piece)
+        if piece.quoted and len(words) == 1 and _is_bare(words[0]):
+            verbatim.add(words[0])
+        for word in words:
             if piece.sign == "-":
                 excluded[word] = None
             else:
                 required = piece.sign == "+" or (word in terms and terms[word].required)
                 terms[word] = Term(word, piece.weight, required)
-    query = Query(tuple(terms.values()), tuple(excluded), tuple(pictures.values()))
+    query = Query(
+        tuple(terms.values()), tuple(excluded), tuple(pictures.values()), frozenset(verbatim)
+    )
     _check(query)
     return query
+
+
+def as_typed(text: str) -> str:
+    """Return a query in which every word is searched as it is typed.
+
+    >>> as_typed("dgo -sonw")
+    '"dgo" -"sonw"'
+    """
+    return str(parse(text).as_typed())
 
 
 class _Piece(NamedTuple):
@@ -216,8 +255,8 @@ def _terms(piece: _Piece) -> tuple[str, ...]:
 
 def _check_length(n_characters: int) -> None:
     if n_characters > MAX_QUERY:
-        raise QueryError(
-            f"A query may have {MAX_QUERY} characters, this one has {n_characters}. Leave some out."
+        raise QueryTooLong(
+            f"A query may have {MAX_QUERY:,} characters, this one has {n_characters:,}. {_AS_TEXT}"
         )
 
 
@@ -241,8 +280,8 @@ def _check(query: Query) -> None:
             raise QueryError(_contradiction(term.text))
     n_terms = len(query.terms) + len(query.excluded) + len(query.pictures)
     if n_terms > MAX_TERMS:
-        raise QueryError(
-            f"A query may have {MAX_TERMS} terms, this one has {n_terms}. Leave some out."
+        raise QueryTooLong(
+            f"A query may have {MAX_TERMS} terms, this one has {n_terms:,}. {_AS_TEXT}"
         )
     # Folding and weights can lengthen a query; the written-out form must be readable too.
     _check_length(len(str(query)))
@@ -256,9 +295,15 @@ def _weight(weight: float) -> str:
     return "" if weight == 1.0 else repr(weight).removesuffix(".0") + ":"
 
 
-def _quoted_if_needed(body: str) -> str:
+def _is_bare(word: str) -> bool:
+    """Return whether a word can be written without quotes."""
+    plain = not any(c.isspace() or c in '"\\' for c in word)
+    return plain and tokens(word) == [word]
+
+
+def _quoted_if_needed(body: str, verbatim: bool = False) -> str:
     is_picture = _PICTURE.match(body) is not None
     plain = not any(c.isspace() or c in '"\\' for c in body)
-    if plain and (is_picture or tokens(body) == [body]):
+    if not verbatim and plain and (is_picture or tokens(body) == [body]):
         return body
     return '"' + body.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,23 +1,14 @@
-"""The vocabulary of a collection, and suggestions for words that are not in it.
-
-Typos are found by the restricted Damerau-Levenshtein distance: one edit inserts, deletes or
-replaces a character, or swaps two neighbours. Only terms that share enough characters or bigrams
-with the word are compared, so that a word takes a few milliseconds over 50,000 terms.
-"""
+"""The vocabulary of a collection, and suggestions for words that are not in it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import nsmallest
-from itertools import pairwise
+from itertools import repeat
 from typing import Self
 
 from sightline.errors import DataError, ParameterError
-from sightline.words.tokens import MAX_TERM, fold
-
-_MOST_COMPARED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +91,7 @@ class Vocabulary:
 
 
 def near(word: str, terms: Collection[str], n: int = 3) -> tuple[str, ...]:
-    """Return up to n terms near a word, nearest first.
-
-    First come terms one typo away, then those that begin with the word, then (for words of six
-    characters or more) those two typos away, then those with the same stem, that is all but at most
-    three last characters, then those that contain the word or are contained in it. Within a kind,
-    the nearest in length come first, then alphabetical order. The word itself is never returned.
+    """Return up to n terms near a word, nearest first; see `Spellings.near`.
 
     Parameters
     ----------
@@ -123,87 +109,7 @@ def near(word: str, terms: Collection[str], n: int = 3) -> tuple[str, ...]:
     >>> near("berries", ["berry", "bear", "red"])
     ('berry',)
     """
-    if n < 1:
-        raise ParameterError.of("n", "near", "at least 1", n)
-    word = fold(word)
-    nearest: dict[str, None] = {}
-    for kind in _kinds(word, terms) if len(word) <= MAX_TERM else ():
-        new = {term for term in kind if term != word and term not in nearest}
-        best = nsmallest(n - len(nearest), new, key=lambda t: (abs(len(t) - len(word)), t))
-        nearest.update(dict.fromkeys(best))
-        if len(nearest) == n:
-            break
-    return tuple(nearest)
+    # Reading a query does not need numpy, near words do.
+    from sightline.words.spelling import Spellings
 
-
-def _kinds(word: str, terms: Collection[str]) -> Iterator[list[str]]:
-    # Lazy: if typos are enough, the terms need not be searched again.
-    limit = 0 if len(word) < 2 else 1 if len(word) < 6 else 2
-    typos = {t: distance(word, t, limit) for t in _comparable(word, terms, limit)}
-    yield [t for t, edits in typos.items() if edits == 1 <= limit]
-    stem = word[: max(4, len(word) - 3)]
-    # One search of all terms joined is several times cheaper than a search of each term.
-    same_stem = [t for t in terms if stem in t] if stem in "\n".join(terms) else []
-    containing = [t for t in same_stem if word in t] if _is_specific(word) else []
-    yield [t for t in containing if t.startswith(word)]
-    yield [t for t, edits in typos.items() if edits == 2 <= limit]
-    yield [t for t in same_stem if t.startswith(stem) and 4 <= len(stem) >= len(t) - 3]
-    parts = {word[i:j] for i in range(len(word)) for j in range(i + 1, len(word) + 1)}
-    yield containing + [t for t in parts.intersection(terms) if _is_specific(t)]
-
-
-def _is_specific(part: str) -> bool:
-    # One ideograph or kana is as specific as a short word; one or two letters are not.
-    return len(part) >= 3 or part[:1] >= "\u2e80"
-
-
-def _comparable(word: str, terms: Collection[str], limit: int) -> list[str]:
-    """Return the terms that may be within `limit` edits of the word.
-
-    An edit removes at most one of the word's characters and, in the worst case (a swap), three of
-    its bigrams. If thousands of terms are similar (numbered ones, say), those that share the most
-    bigrams remain.
-    """
-    low, high = len(word) - limit, len(word) + limit
-    letters, pairs = frozenset(word), set(map("".join, pairwise(word)))
-    few = len(letters) - limit
-    close = [t for t in terms if low <= len(t) <= high and len(letters.intersection(t)) >= few]
-    letter, times = Counter(word).most_common(1)[0] if word else ("", 0)
-    close = [t for t in close if t.count(letter) >= times - limit]
-    shared: Counter[str] = Counter()
-    for pair in pairs:
-        shared.update([t for t in close if pair in t])
-    close = [t for t in close if shared[t] >= len(pairs) - 3 * limit]
-    return sorted(close, key=shared.__getitem__, reverse=True)[:_MOST_COMPARED]
-
-
-def distance(a: str, b: str, limit: int) -> int:
-    """Return the restricted Damerau-Levenshtein distance, or `limit` + 1 if it is larger.
-
-    Its time grows with 4 to the power of the limit, but hardly with the length of the words.
-
-    Examples
-    --------
-    >>> distance("snwo", "snow", 2), distance("tree", "barn", 2)
-    (1, 3)
-    """
-    if not _within(a, b, limit):
-        return limit + 1
-    return next(edits for edits in range(limit + 1) if _within(a, b, edits))
-
-
-def _within(a: str, b: str, limit: int) -> bool:
-    if limit == 0 or a == b:
-        return a == b
-    if abs(len(a) - len(b)) > limit:
-        return False
-    at = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        at += 1
-    a, b, limit = a[at:], b[at:], limit - 1
-    if _within(a[1:], b[1:], limit) or _within(a[1:], b, limit) or _within(a, b[1:], limit):
-        return True
-    swapped = len(a) > 1 and len(b) > 1 and a[0] == b[1] and a[1] == b[0]
-    return swapped and _within(a[2:], b[2:], limit)
+    return Spellings(zip(terms, repeat(1))).near(word, n)

@@ -1,4 +1,4 @@
-"""`sightline reproduce`: the experiments of the papers, on data you have; one file a paper."""
+"""`sightline reproduce`: the experiments, on data you have; one file for each."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import importlib
 
 import click
 
-PAPERS = ("pamir", "feedback", "lscmr", "online", "regions", "noise")
+EXPERIMENTS = ("pamir", "feedback", "lscmr", "online", "regions", "queries", "noise")
 
 
-class Papers(click.Group):
-    """The commands of the papers; each is imported when it is needed."""
+class Experiments(click.Group):
+    """The commands; each is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands, in the order of the papers."""
-        return list(PAPERS)
+        """Return the names of the commands, those of the papers first."""
+        return list(EXPERIMENTS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the command of a paper."""
-        if name not in PAPERS:
+        """Return the command of an experiment."""
+        if name not in EXPERIMENTS:
             return None
         module = importlib.import_module(f"sightline_experiments.commands.{name}")
         command: click.Command = getattr(module, name)
         return command
 
 
-@click.group(cls=Papers)
+@click.group(cls=Experiments)
 def reproduce() -> None:
     """Measure the methods of five papers on their data sets.
 

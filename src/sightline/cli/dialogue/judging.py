@@ -17,7 +17,7 @@ from sightline.cli.dialogue.terminal import Way, drawn
 from sightline.cli.filters import (
     full_path,
     say_missing,
-    say_not_learned,
+    say_words,
 )
 from sightline.errors import SightlineError, UsageError
 from sightline.records import Hit, shown
@@ -232,7 +232,7 @@ class Dialogue:
             )
         for text in ranking.remarks:
             click.echo(text, err=True)
-        say_not_learned(ranking)
+        say_words(ranking)
         say_missing(ranking)
         if self.as_json:
             click.echo(json.dumps(ranking.to_dict(self.c.root)))

@@ -135,7 +135,7 @@ def _draw_head(sheet: Image.Image, pen: Pen, title: str, columns: Sequence[str])
 def _draw_row(
     sheet: Image.Image, pen: Pen, w: Explanation, number: int, top: int, together: bool
 ) -> None:
-    match = f"{w.hit.score:.3f} {w.hit.match}"
+    match = w.hit.label
     room = sheet.width - 2 * MARGIN - _long(match, 13) - GAP
     pen.text((MARGIN, top), _fit(f"{number}  {shown(w.hit.path)}", room, 13), _INK, _font(13))
     pen.text((sheet.width - MARGIN, top), match, _INK, _font(13), "ra")

@@ -24,7 +24,6 @@ from sightline.records import Hit
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import parse
-from sightline.words.term_ids import term_id
 from sightline.words.tfidf import query_vector
 
 
@@ -35,23 +34,31 @@ class QueryScorer:
     Attributes
     ----------
     at : ndarray of int64
-        The columns of these words in the model.
+        The columns of these words in the model. Words that it learned as one share a column.
     weights, known : ndarray of float32
-        The weight of each word, and the score of a picture known to have it.
+        The weight of each word, and the score of a picture known to have it. Words of one column
+        share its weight.
+    query_weights : ndarray of float32
+        The weights of the different columns.
     """
 
     word_model: WordModel
     at: Ints
     weights: Floats
     known: Floats
+    query_weights: Floats
 
     @classmethod
-    def of(cls, model: WordModel, terms: Ints, user_weights: Sequence[float]) -> QueryScorer:
-        """Return the scorer of a weighted query, by the ids of its terms."""
+    def of(
+        cls, model: WordModel, terms: Ints, user_weights: Sequence[float], positions: Ints
+    ) -> QueryScorer:
+        """Return the scorer of a query, by its terms and the place of each word in them."""
         query = model.query(terms, user_weights)
-        order = np.searchsorted(query.terms, terms)
-        at = np.searchsorted(model.terms, terms)
-        return cls(model, at, query.weights[order], query.known[order])
+        order = np.searchsorted(query.terms, terms)[positions]
+        at = np.searchsorted(model.terms, terms)[positions]
+        shared = np.bincount(order, minlength=len(terms))[order]
+        weights = np.asarray(query.weights[order] / shared, np.float32)
+        return cls(model, at, weights, query.known[order], query.weights)
 
     def word_scores(self, views: Mapping[str, View]) -> Floats:
         """Return the published score of each word, (pictures, words)."""
@@ -62,20 +69,22 @@ class QueryScorer:
         """Return the probabilities of the query and of each word by a picture's scores."""
         each = np.asarray(scores, np.float64)
         combination = self.word_model.combination
-        query = combination.probability(each @ self.weights, self.weights)
-        return float(query), *combination.probability(each, [1.0]).tolist()
+        columns = np.unique(self.at)
+        query = combination.probability(each @ self.weights, self.query_weights, columns)
+        return float(query), *combination.word_probabilities(each, self.at).tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedQuery:
     """The words of a query that any picture has, and the model of those it has learned.
 
-    `learned` marks the words that the model has, in the same order; `problem` says why no model
-    explains the hits, and `predicted` is as of `ResolvedQuery`.
+    `forms` are the tags that count as each word. `learned` marks the words that the model has, in
+    the same order; `problem` says why no model explains the hits, and `predicted` is as of
+    `ResolvedQuery`.
     """
 
     words: tuple[str, ...]
-    terms: Ints
+    forms: tuple[Ints, ...]
     user_weights: tuple[float, ...]
     model: QueryScorer | None
     learned: NDArray[np.bool_]
@@ -85,17 +94,18 @@ class ExplainedQuery:
     @classmethod
     def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
         """Parse a query as the search does, with the model or without."""
-        query = parse(text)
-        resolved = ResolvedQuery.of(reader, query, predicted)
-        in_use = set(resolved.terms.tolist())
-        words = tuple(t.text for t in query.terms if term_id(t.text) in in_use)
-        learned = np.isin(resolved.terms, resolved.learned)
+        resolved = ResolvedQuery.of(reader, parse(text), predicted)
+        words, learned = resolved.words, resolved.learned_at >= 0
         model = None
         if resolved.model is not None:
-            model = QueryScorer.of(resolved.model, resolved.learned, resolved.learned_weights)
+            positions = resolved.learned_at[learned]
+            model = QueryScorer.of(
+                resolved.model, resolved.learned, resolved.learned_weights, positions
+            )
         problem = "" if model is not None else _problem(resolved, words, predicted)
         return cls(
-            words, resolved.terms, resolved.weights, model, learned, problem, resolved.predicted
+            words, resolved.forms, resolved.weights, model, learned, problem,
+            resolved.predicted,
         )  # fmt: skip
 
     def of_words(self, values: ArrayLike, others: float) -> NDArray[np.float64]:
@@ -103,6 +113,10 @@ class ExplainedQuery:
         out = np.full(len(self.words), others)
         out[self.learned] = values
         return out
+
+    def tagged_by(self, picture_words: Ints) -> NDArray[np.bool_]:
+        """Return which words a picture has, by the terms that it has."""
+        return np.array([np.isin(f, picture_words).any() for f in self.forms], np.bool_)
 
 
 def _problem(query: ResolvedQuery, words: Sequence[str], predicted: bool) -> str:
@@ -121,9 +135,9 @@ def word_shares(
 ) -> list[tuple[WordShare, ...]]:
     """Return the contribution of each word to each hit."""
     scores = stored_scores(resolved.model, snapshot, [h.picture for h in hits])
-    idf = snapshot.idf(resolved.terms)
-    query = np.zeros(len(resolved.terms))
-    at, values = query_vector(range(len(resolved.terms)), idf, resolved.user_weights)
+    idf = snapshot.idf_of(resolved.forms)
+    query = np.zeros(len(resolved.words))
+    at, values = query_vector(range(len(resolved.words)), idf, resolved.user_weights)
     query[at] = values
     return [_shares(resolved, snapshot, h, scores.get(h.picture), query, idf) for h in hits]
 
@@ -137,7 +151,7 @@ def _shares(
     idf: NDArray[np.float64],
 ) -> tuple[WordShare, ...]:
     picture_words = _words_of(snapshot, hit.picture)
-    tagged = np.isin(explained_query.terms, picture_words)
+    tagged = explained_query.tagged_by(picture_words)
     model = explained_query.model
     likely = np.full(len(explained_query.words), np.nan)
     if model is not None and scores is not None:

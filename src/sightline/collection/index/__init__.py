@@ -50,6 +50,7 @@ def index(
     from sightline.collection.index.options import index_options, remember_flags, remember_tables
     from sightline.collection.index.run import IndexRun
     from sightline.collection.index.vectors import forget_vectors
+    from sightline.collection.models.text_model import text_scorer_of
     from sightline.collection.models.word_model import scorer_of
     from sightline.compute.backend import computing, is_remote
     from sightline.store.writer import Writer
@@ -72,6 +73,7 @@ def index(
         c.settings = remember_flags(store_folder, settings, c.origins, features)
         remote = workers if is_remote(settings) else None
         writer.scorer = scorer_of(store_folder, writer.version, remote)
+        writer.text_scorer = text_scorer_of(store_folder, writer.version)
         for file in sources.forget_vectors:
             forget_vectors(writer, file, progress)
         return IndexRun(c.root, writer, workers, options, progress, files, sources.by_order).run()

@@ -64,6 +64,13 @@ def default_features() -> list[str]:
     return ["deep-all", "classic"] if is_available() else ["classic-all"]
 
 
+def quick_feature() -> str:
+    """Return the feature to compare pictures by where they have none: good, and soon computed."""
+    from sightline.features.deep.session import is_available
+
+    return "deep" if is_available() else "gist"
+
+
 def index_options(
     s: Settings,
     features: Sequence[str] = (),

@@ -42,10 +42,13 @@ from sightline.records import Skipped, Tags, shown
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.rollback import reusable_rows
+from sightline.store.versions import ScoringKind
 from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words import tokens
 
 T = TypeVar("T")
+# Noted once captions that name their language were divided by language.
+_LANGUAGES_READ = "languages_read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +291,22 @@ class IndexRun:
             self._changes = from_files(
                 self.writer.catalogue, self._files, now, folders, self._leaving
             )
+        if self.writer.catalogue.meta(_LANGUAGES_READ) is None:
+            now = {**self._with_languages(), **now}
         live = set(self._ids_now())
         if self._other_rules():
             known = {p: self.writer.catalogue.words(p) for p in live - now.keys()}
             now.update((p, {t.source: t for t in w}) for p, w in known.items())
         self._publish_words({p: w for p, w in now.items() if p in live}, stamps)
+
+    def _with_languages(self) -> dict[int, dict[str, Tags]]:
+        """Return the words of pictures whose captions name languages, if they are still one text.
+
+        No file is read.
+        """
+        catalogue, txt_as = self.writer.catalogue, self.options.txt_as
+        pictures = catalogue.with_text(tags.LANGUAGE_MARK)
+        return {p: tags.clean(catalogue.words(p), txt_as) for p in pictures}
 
     def _publish_words(self, now: dict[int, dict[str, Tags]], stamps: list[FileStamp]) -> None:
         if not now:
@@ -336,6 +350,7 @@ class IndexRun:
     def _finish(self, before: int) -> None:
         w = self.writer
         meta = [("tokens", str(tokens.VERSION)), ("limits", limits_text(self.options))]
+        meta.append((_LANGUAGES_READ, "1"))
         meta += [("left_out", self._left_out), ("txt_as", self.options.txt_as)]
         if not self._files.failed:
             # Otherwise the next run reads the tables again, and reports the problems again.
@@ -344,14 +359,24 @@ class IndexRun:
                 meta.append(("table_rules", str(RULES_VERSION)))
         w.note(Change(meta=meta))
         w.score_missing()
-        without = sum(s.live for s in w.version.segments if s.scored_by != w.version.model)
-        if w.version.model and without:
+        if without := self._unscored("words"):
             self.problems.append(
                 f"{without} pictures lack the features the model was trained on and are found by "
                 "their words alone. Train again: sightline train"
             )
+        if without := self._unscored("text"):
+            self.problems.append(
+                f"{without} pictures lack the features the text model was trained on, and no text "
+                "finds them. Train again: sightline train text"
+            )
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
+
+    def _unscored(self, kind: ScoringKind) -> int:
+        """Return how many pictures the model of a kind, if there is one, could not score."""
+        version = self.writer.version
+        model = version.scoring_model(kind)
+        return sum(s.live for s in version.segments if model and s.published(kind)[1] != model)
 
 
 def _stamp(picture: int, file: PictureFile) -> FileStamp:

@@ -7,8 +7,10 @@ row of a picture whose row a rollback left behind.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +21,19 @@ from sightline.pictures.folder import PictureFile
 from sightline.pictures.tally import Tally, cut
 from sightline.pictures.word_columns import separator_of, split_cell
 from sightline.records import Batch, Tags, shown
-from sightline.store.catalogue import Catalogue, KnownPicture
+from sightline.store.catalogue import IN_LANGUAGE, Catalogue, KnownPicture
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, FileStamp, Writer
+from sightline.words.languages import language_of_code
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, split_labels
 
 # Sources that are read with a picture; the others come from files about many pictures.
-BESIDE = ("txt", "xmp-sidecar")
+_BESIDE = ("txt", "xmp-sidecar")
+# In a `.txt` file, a caption in another language than the first: `de.utf8=Eine Katze.`
+LANGUAGE_MARK = ".utf8="
+_LANGUAGE_LINE = re.compile(r"([a-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?)\.utf8=(.*)")
 # Sources with this beginning are words that people made of judging sessions; no file has them.
 SESSION = "session:"
 
@@ -37,11 +43,13 @@ def clean(words: Iterable[Tags], txt_as: str = "auto") -> dict[str, Tags]:
 
     `txt_as` is the setting of this name: with labels every text is a list, with text none is.
 
+    Lines that name their language become sources of their own.
+
     >>> clean([Tags("txt", text="tree, red barn")])
     {'txt': Tags(source='txt', tags=('tree', 'red barn'), text='')}
     """
     out: dict[str, Tags] = {}
-    for w in words:
+    for w in chain.from_iterable(map(_by_language, words)):
         tags, text = w.tags, w.text
         if text and w.source == "txt" and txt_as != "text":
             labels, text = _list_of(text) if txt_as == "labels" else split_labels(text)
@@ -50,6 +58,41 @@ def clean(words: Iterable[Tags], txt_as: str = "auto") -> dict[str, Tags]:
         joined = " ".join(t for t in (before.text, text) if t)
         out[w.source] = Tags(w.source, tuple(dict.fromkeys((*before.tags, *tags))), joined)
     return {s: t for s, t in out.items() if t.tags or t.text}
+
+
+def _by_language(words: Tags) -> list[Tags]:
+    r"""Return the words of a `.txt` file by the languages that its lines name.
+
+    >>> for t in _by_language(Tags("txt", text="A cat.\nde.utf8=Eine Katze.\nLoud.")):
+    ...     t.source, t.text
+    ('txt', 'A cat. Loud.')
+    ('txt:de', 'Eine Katze.')
+    """
+    if words.source != "txt" or LANGUAGE_MARK not in words.text:
+        return [words]
+    own, others = [], []
+    for line in words.text.splitlines():
+        if match := _LANGUAGE_LINE.fullmatch(line.strip()):
+            others.append(Tags(IN_LANGUAGE + match[1], (), match[2].strip()))
+        elif line.strip():
+            own.append(line.strip())
+    return [replace(words, text=" ".join(own)), *(t for t in others if t.text)]
+
+
+def language_of_source(source: str) -> str | None:
+    """Return the language of a source, "" for one that is not known; None if it names none.
+
+    >>> language_of_source("txt:pt_BR"), language_of_source("txt:tlh"), language_of_source("txt")
+    ('portuguese', '', None)
+    """
+    if not source.startswith(IN_LANGUAGE):
+        return None
+    return language_of_code(source.removeprefix(IN_LANGUAGE))
+
+
+def is_beside(source: str) -> bool:
+    """Say whether words come from a file beside the picture."""
+    return source in _BESIDE or source.startswith(IN_LANGUAGE)
 
 
 def _list_of(text: str) -> tuple[tuple[str, ...], str]:
@@ -90,7 +133,7 @@ def changes(picture: int, old: Iterable[Tags], new: dict[str, Tags]) -> list[New
 
 def beside(words: Iterable[Tags]) -> dict[str, Tags]:
     """Return the sources that lie beside a picture."""
-    return {t.source: t for t in words if t.source in BESIDE}
+    return {t.source: t for t in words if is_beside(t.source)}
 
 
 def of_session(source: str) -> bool:
@@ -125,7 +168,7 @@ def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
     """Return a picture's words with those beside it replaced."""
     own = {t.source: t for t in old}
     return {
-        **{s: t for s, t in own.items() if s not in BESIDE},
+        **{s: t for s, t in own.items() if not is_beside(s)},
         **beside(fresh.values()),
     }
 

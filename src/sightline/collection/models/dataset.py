@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,20 +24,26 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Bools, Floats, Ints
+from sightline.collection.models.aliases import NO_ALIASES, Aliases
+from sightline.collection.models.evidence import LEAST_PICTURES, NO_EVIDENCE, Evidence
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
 from sightline.registry import NO_VECTORS
 from sightline.store.matrices import Matrix, StoredSparseMatrix
+from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
 
-# A word on a single picture can be searched for, but nothing can be learned from it.
-LEAST_PICTURES = 2
 MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
+# A model learns at most this share of them for each picture, but always `_ALWAYS`.
+_SHARE_PER_PICTURE, _ALWAYS = 1 / 5_000, 1_000
 _MOSTLY = 0.9
+# With fewer tagged pictures than this, and as many without tags, words are learned against these;
+# so are words that at least this share of the tagged pictures has.
+FEW_TAGGED, MOSTLY_TAGGED = 20, 0.9
 # Maximum numbers of judged and of unjudged pictures that saved words are learned from.
 MOST_LABELLED, MOST_UNLABELLED = 3_000, 2_000
 
@@ -64,6 +69,10 @@ class Dataset:
         words, which a tagged picture lacks unless it has them.
     saved : Dataset or None
         Pictures to learn saved words from, where there are ordinary words as well.
+    aliases : Aliases
+        Terms that are learned as others: forms of a word, and words always on the same pictures.
+    n_words : int
+        The number of words, those that are learned as others included, but not their forms.
     """
 
     ids: Ints
@@ -73,6 +82,8 @@ class Dataset:
     left_out: int = 0
     unlabelled: Bools | None = None
     saved: Dataset | None = None
+    aliases: Aliases = NO_ALIASES
+    n_words: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,26 +98,36 @@ class Dataset:
             h.update(np.packbits(self.unlabelled).tobytes())
         if self.saved is not None:
             h.update(self.saved.basis().encode())
+        if len(self.aliases):
+            h.update(self.aliases.terms.tobytes() + self.aliases.names.tobytes())
         return h.hexdigest()[:16]
 
     def only(self, rows: Ints | NDArray[np.bool_]) -> Dataset:
         """Return some of the pictures, without those that only saved words are learned from."""
         views = {name: view[rows] for name, view in self.views.items()}
         free = None if self.unlabelled is None else self.unlabelled[rows]
-        return Dataset(self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free)
+        return Dataset(
+            self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free,
+            aliases=self.aliases, n_words=self.n_words,
+        )  # fmt: skip
 
 
-def aligned(dataset: Dataset, terms: Ints) -> Dataset:
-    """Return the pictures with the words of another vocabulary, in its order."""
+def aligned(dataset: Dataset, terms: Ints, aliases: Aliases = NO_ALIASES) -> Dataset:
+    """Return the pictures with the words of another vocabulary, in its order.
+
+    `aliases` are terms that go by others there.
+    """
     from scipy.sparse import csr_matrix
 
-    cells = dataset.labels.tocoo()
-    column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    shared = terms[column] == dataset.terms
+    cells, named = dataset.labels.tocoo(), aliases.names_of(dataset.terms)
+    column = np.minimum(np.searchsorted(terms, named), len(terms) - 1)
+    shared = terms[column] == named
     keep = shared[cells.col]
     shape = (len(dataset), len(terms))
     labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)
     labels.sort_indices()
+    # Words that are one in the other vocabulary count once.
+    labels.data[:] = 1
     unlabelled = None
     if dataset.unlabelled is not None:
         unlabelled = np.ones(shape, np.bool_)
@@ -120,41 +141,73 @@ def load_dataset(
     feature_names: Sequence[str] = (),
     most_words: int = MOST_WORDS,
     saved: Collection[int] = (),
+    evidence: Evidence = NO_EVIDENCE,
+    against_untagged: bool = True,
 ) -> Dataset:
     """Gather all pictures that have a word or were judged, and have features.
 
     `feature_names` are the features to learn from, by default all that nearly every picture has. Of
     more than `most_words` words the most frequent are learned. `saved` are terms that only sessions
     gave to pictures; where no other word can be learned, the data set is that of the saved words.
+    `evidence` says what words count as. With `against_untagged`, words that tagged pictures alone
+    cannot teach are learned as saved ones are: against pictures without tags.
     """
-    judgements = list(judgements)
-    picture, term = tagged_and_judged(snapshot, judgements)
+    judgements, counts_as = list(judgements), evidence.counts_as
+    picture, term = tagged_and_judged(snapshot, judgements, evidence)
     is_saved = np.isin(term, np.array(sorted(saved), np.int64))
-    if not is_saved.any():
-        return _ordinary_dataset(snapshot, picture, term, feature_names, most_words)
-    negatives = {cell for cell, fits in term_verdicts(judgements, {}).items() if not fits}
-    saved_options = (picture[is_saved], term[is_saved], negatives, most_words)
-    if not _learnable(picture[~is_saved], term[~is_saved]):
-        return _saved_dataset(snapshot, *saved_options, feature_names)
+    tagged, apart = np.unique(picture[~is_saved]), is_saved
+    if against_untagged:
+        lone = _without_contrast(picture[~is_saved], term[~is_saved], len(snapshot.ids()))
+        apart = is_saved | np.isin(term, lone)
+    if not apart.any():
+        return _ordinary_dataset(
+            snapshot, tagged, picture, term, feature_names, most_words, evidence
+        )
+    negatives = {cell for cell, fits in term_verdicts(judgements, counts_as).items() if not fits}
+    ordinary = np.unique(term[apart & ~is_saved])
+    saved_options = (picture[apart], term[apart], negatives, most_words, evidence)
+    if not _learnable(term[~apart], len(tagged)):
+        return _saved_dataset(snapshot, *saved_options, (tagged, ordinary), feature_names)
     dataset = _ordinary_dataset(
-        snapshot, picture[~is_saved], term[~is_saved], feature_names, most_words
+        snapshot, tagged, picture[~apart], term[~apart], feature_names, most_words, evidence
     )
-    if not _learnable(picture[is_saved], term[is_saved], len(snapshot.ids())):
+    if not _learnable(term[apart], len(snapshot.ids())):
         return dataset
+    views = tuple(dataset.views)
     return replace(
-        dataset, saved=_saved_dataset(snapshot, *saved_options, (), tuple(dataset.views))
+        dataset, saved=_saved_dataset(snapshot, *saved_options, (tagged, ordinary), (), views)
     )
+
+
+def _without_contrast(picture: Ints, term: Ints, n_pictures: int) -> Ints:
+    """Return terms that the tagged pictures cannot teach, where as many have no tag.
+
+    Of few tagged pictures these are all terms, of more those that nearly all of them have.
+    """
+    n_tagged = len(np.unique(picture))
+    if n_pictures < 2 * n_tagged:
+        return np.zeros(0, np.int64)
+    terms, counts = np.unique(term, return_counts=True)
+    return terms[(counts >= MOSTLY_TAGGED * n_tagged) | (n_tagged < FEW_TAGGED)]
 
 
 def _ordinary_dataset(
-    snapshot: Snapshot, picture: Ints, term: Ints, feature_names: Sequence[str], most_words: int
+    snapshot: Snapshot,
+    tagged: Ints,
+    picture: Ints,
+    term: Ints,
+    feature_names: Sequence[str],
+    most_words: int,
+    evidence: Evidence,
 ) -> Dataset:
     """Gather pictures that have words."""
-    features = _features(snapshot, np.unique(picture), feature_names)
-    ids, views = _rows(snapshot, features, np.unique(picture))
+    features = _features(snapshot, tagged, feature_names)
+    ids, views = _rows(snapshot, features, tagged)
     present = np.isin(picture, ids)
-    terms, labels = _labels(ids, picture[present], term[present], most_words)
-    return Dataset(ids, terms, labels, views, len(np.unique(picture)) - len(ids))
+    terms, labels, aliases = _labels(ids, picture[present], term[present], most_words, evidence)
+    left_out = len(tagged) - len(ids)
+    n_words = len(terms) + int((~np.isin(aliases.terms, list(evidence.counts_as))).sum())
+    return Dataset(ids, terms, labels, views, left_out, aliases=aliases, n_words=n_words)
 
 
 def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tuple[str, ...]:
@@ -163,11 +216,10 @@ def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tu
     return tuple(named) or features
 
 
-def _learnable(picture: Ints, term: Ints, pictures: int | None = None) -> bool:
-    """Say whether some word is on several of the pictures, or of so many, and missing on others."""
+def _learnable(term: Ints, n_pictures: int) -> bool:
+    """Say whether some word is on several of the pictures, and missing on others."""
     _, counts = np.unique(term, return_counts=True)
-    n = len(np.unique(picture)) if pictures is None else pictures
-    return bool(((counts >= LEAST_PICTURES) & (counts < n)).any())
+    return bool(((counts >= LEAST_PICTURES) & (counts < n_pictures)).any())
 
 
 def _saved_dataset(
@@ -176,26 +228,39 @@ def _saved_dataset(
     term: Ints,
     negatives: set[tuple[int, int]],
     most_words: int,
+    evidence: Evidence,
+    ordinary: tuple[Ints, Ints],
     feature_names: Sequence[str],
     features: tuple[str, ...] = (),
 ) -> Dataset:
-    """Gather the pictures that saved words are learned from: all judged ones, and others."""
+    """Gather the pictures that saved words are learned from: all judged ones, and others.
+
+    `ordinary` are tagged pictures, and those of the terms that they have as tags: a tagged picture
+    without such a term is no example of it.
+    """
     every = snapshot.ids()
     judged = np.array([p for p, t in negatives if t in set(term.tolist())], np.int64)
-    labelled = np.intersect1d(np.union1d(picture, judged), every)
+    tagged = ordinary[0] if len(ordinary[1]) else np.zeros(0, np.int64)
+    labelled = np.intersect1d(np.unique(np.concatenate([picture, judged, tagged])), every)
     others = _spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
     labelled = _spread(labelled)[:MOST_LABELLED]
     chosen = np.union1d(labelled, others)
     ids, views = _rows(snapshot, features or _features(snapshot, chosen, feature_names), chosen)
     present = np.isin(picture, ids)
-    terms, labels = _labels(ids, picture[present], term[present], most_words, saved=True)
+    terms, labels, aliases = _labels(
+        ids, picture[present], term[present], most_words, evidence, saved=True
+    )
     unlabelled = np.asarray(labels.todense()) == 0
+    unlabelled[np.ix_(np.isin(ids, tagged), np.isin(terms, ordinary[1]))] = False
     for p, t in negatives:
         row, column = np.searchsorted(ids, p), np.searchsorted(terms, t)
         if row < len(ids) and column < len(terms) and (ids[row], terms[column]) == (p, t):
             unlabelled[row, column] = False
     left_out = len(np.unique(picture)) - len(np.intersect1d(picture, ids))
-    return Dataset(ids, terms, labels, views, left_out, unlabelled=unlabelled)
+    return Dataset(
+        ids, terms, labels, views, left_out, unlabelled=unlabelled, aliases=aliases,
+        n_words=len(terms),
+    )  # fmt: skip
 
 
 def _spread(ids: Ints) -> Ints:
@@ -207,13 +272,11 @@ def _spread(ids: Ints) -> Ints:
 def tagged_and_judged(
     snapshot: Snapshot,
     judgements: Iterable[Judgement],
-    counts_as: Mapping[int, int | None] = MappingProxyType({}),
+    evidence: Evidence = NO_EVIDENCE,
 ) -> tuple[Ints, Ints]:
-    """Return every (picture, word) pair by words and judgements; too few to learn are refused.
-
-    `counts_as` names terms that count as others, or, by None, as nothing.
-    """
-    picture, term = _judged(*cleaned(*tag_pairs(snapshot), counts_as), judgements, counts_as)
+    """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
+    pairs, counts_as = evidence.kept(*tag_pairs(snapshot)), evidence.counts_as
+    picture, term = _judged(*cleaned(*pairs, counts_as), judgements, counts_as)
     present = np.isin(picture, snapshot.ids())
     picture, term = picture[present], term[present]
     _check_enough(snapshot, picture, term)
@@ -235,9 +298,11 @@ def cleaned(picture: Ints, term: Ints, counts_as: Mapping[int, int | None]) -> t
     """Return pairs of pictures and words, some of which count as others or as nothing, once."""
     if not counts_as:
         return picture, term
-    now = ((p, counts_as.get(t, t)) for p, t in zip(picture.tolist(), term.tolist(), strict=True))
-    pairs = sorted({(p, t) for p, t in now if t is not None})
-    both = np.array(pairs, np.int64).reshape(-1, 2)
+    terms, at = np.unique(term, return_inverse=True)
+    named = [counts_as.get(t, t) for t in terms.tolist()]
+    keep = np.array([t is not None for t in named], np.bool_)[at]
+    now = np.array([0 if t is None else t for t in named], np.int64)[at]
+    both = np.unique(np.stack([picture[keep], now[keep]], axis=1), axis=0)
     return both[:, 0], both[:, 1]
 
 
@@ -292,6 +357,12 @@ def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
         raise CollectionError(
             f"There is nothing to learn from {n} picture{'s' * (n != 1)}. Index more pictures."
         )
+    if not len(term) and len(snapshot.with_words()):
+        raise CollectionError(
+            f"All words of the {n} pictures are stop words or captions in other languages, so "
+            "there is nothing to learn. Give pictures other words, or name their language: "
+            "sightline index --language"
+        )
     if not len(term):
         raise CollectionError(
             f"None of the {n} pictures has a word, so there is nothing to learn. Add words: "
@@ -335,32 +406,71 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Ints) -> tuple[Ints,
 
 
 def _labels(
-    ids: Ints, picture: Ints, term: Ints, most_words: int, saved: bool = False
-) -> tuple[Ints, Any]:
+    ids: Ints,
+    picture: Ints,
+    term: Ints,
+    most_words: int,
+    evidence: Evidence,
+    saved: bool = False,
+) -> tuple[Ints, Any, Aliases]:
     from scipy.sparse import csr_matrix
 
     terms, column, counts = np.unique(term, return_inverse=True, return_counts=True)
     # A word on every picture is as useless for ranking as one on a single picture.
-    usable = np.flatnonzero((counts >= LEAST_PICTURES) & (counts < len(ids)))
+    usable = np.flatnonzero(evidence.enough(terms, counts) & (counts < len(ids)))
     if not len(usable):
-        todo = "Give pictures more words."
-        if saved:
-            todo = (
-                "Judge more pictures, some that fit and some that do not, and save them under the "
-                "same word: sightline judge --resume SESSION --save-as WORD. For its name: "
-                "sightline sessions"
-            )
-        some = "saved words" if saved else "words"
-        raise CollectionError(
-            f"Of {len(terms)} {some} none is on at least {LEAST_PICTURES} pictures and missing "
-            f"from others, so there is nothing to learn. {todo}"
-        )
+        raise CollectionError(_nothing_usable(terms, saved))
+    most_words = min(most_words, max(_ALWAYS, int(most_words * _SHARE_PER_PICTURE * len(ids))))
     frequent = np.sort(usable[np.argsort(-counts[usable], kind="stable")][:most_words])
     row = np.searchsorted(ids, picture)
     ones = np.ones(len(row), np.float32)
     table = csr_matrix((ones, (row, column)), shape=(len(ids), len(terms)))[:, frequent]
     table.sort_indices()
-    return terms[frequent], table
+    terms = terms[frequent]
+    # Judgements against a saved word are its own, so it is learned by itself.
+    together = {} if saved else _always_together(table, terms, evidence.spelled)
+    keep = ~np.isin(terms, list(together))
+    forms = {t: together.get(n, n) for t, n in evidence.counts_as.items() if n is not None}
+    aliases = Aliases.of({**forms, **together}).of_names(terms[keep])
+    return terms[keep], table[:, keep], aliases
+
+
+def _nothing_usable(terms: Ints, saved: bool) -> str:
+    todo = "Give pictures more words."
+    if saved:
+        todo = (
+            "Judge more pictures, some that fit and some that do not, and save them under the "
+            "same word: sightline judge --resume SESSION --save-as WORD. For its name: "
+            "sightline sessions"
+        )
+    some = "saved words" if saved else "words"
+    return (
+        f"Of {len(terms)} {some} none is on at least {LEAST_PICTURES} pictures and missing "
+        f"from others, so there is nothing to learn. {todo}"
+    )
+
+
+def _always_together(table: Any, terms: Ints, spelled: Mapping[int, str]) -> dict[int, int]:
+    """Return the words that have the same pictures as another, each with the one that is learned.
+
+    That is the tag of most words, as its owner wrote it, then the shortest. Without spellings
+    every word is learned by itself.
+    """
+    if not spelled:
+        return {}
+    columns = table.tocsc()
+    columns.sort_indices()
+    same: dict[bytes, list[int]] = {}
+    for w, term in enumerate(terms.tolist()):
+        rows = columns.indices[columns.indptr[w] : columns.indptr[w + 1]]
+        same.setdefault(rows.tobytes(), []).append(term)
+
+    def order(term: int) -> tuple[int, int, str]:
+        text = spelled.get(term, "")
+        return -text.count(" "), len(text), text
+
+    groups = (sorted(group, key=order) for group in same.values() if len(group) > 1)
+    return {term: first for first, *rest in groups for term in rest}
 
 
 View = Any  # a dense float32 matrix, or a scipy one in CSR form
@@ -437,6 +547,13 @@ class Weighting:
         from sightline.features.local.visterms import weighted
 
         return weighted(view, self.idf)
+
+
+def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+    """Return a segment's rows of some features; None if it lacks one of them."""
+    if not set(features) <= set(segment.features):
+        return None
+    return {f: as_view(segment.features[f]) for f in features}
 
 
 def split(dataset: Dataset) -> tuple[Bools, Bools]:

@@ -1,4 +1,4 @@
-"""Evaluating the word model in use on held-out pictures of the collection.
+"""Evaluating the word model in use, and the text model, on held-out pictures.
 
 Measured is its proof: the same recipe, fitted without the held-out pictures. The gain is over the
 untrained order, in which these pictures cannot be told apart. The learning curve fits the recipe to
@@ -12,14 +12,21 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import MOST_WORDS, Dataset, aligned, split
+from sightline.collection.models.dataset import (
+    MOST_TEXT_WORDS,
+    MOST_WORDS,
+    Dataset,
+    aligned,
+    split,
+)
 from sightline.collection.models.held_out import HeldOutQueries, measure, measure_rows
 from sightline.collection.models.lifecycle import FEWEST
-from sightline.collection.models.queries import combined, one_word
+from sightline.collection.models.queries import combined, one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit
 from sightline.collection.models.remote import (
     fewer_shards,
@@ -27,6 +34,8 @@ from sightline.collection.models.remote import (
     is_sharded,
 )
 from sightline.collection.models.saved_words import load_known
+from sightline.collection.models.text_model import load_text_model
+from sightline.collection.models.text_queries import TextEvaluation, evaluate_texts
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
@@ -37,6 +46,7 @@ from sightline.measures.precision_recall import (
     eleven_points,
     mean_eleven_points,
 )
+from sightline.measures.reliability import Reliability, reliability
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
 from sightline.store.events import EventLog
@@ -47,6 +57,8 @@ _ENOUGH = 5
 _SHOWN = 8
 _DEPTH = 1_000  # of the lists for other tools
 _HARMED = 20
+# The hits of a query whose probabilities are checked: those that people look at.
+FIRST_HITS = 20
 # Number of queries in the mean curve, and of random lists that give a smooth one.
 _CURVES = 1_000
 
@@ -66,6 +78,7 @@ class Group:
     p: float
     helped: int
     harmed: int
+    significantly_harmed: int
 
     @property
     def gain(self) -> float:
@@ -74,13 +87,21 @@ class Group:
 
     @property
     def harmed_rate(self) -> float:
-        """The share of queries that the model ranks worse than the untrained order."""
+        """The share of queries below the mean of random orders, of rare words mostly by chance."""
         return self.harmed / self.n if self.n else float("nan")
+
+    @property
+    def significantly_harmed_rate(self) -> float:
+        """The share of queries that the model ranks worse than 95 of 100 random orders."""
+        return self.significantly_harmed / self.n if self.n else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class Harmed:
-    """A query ranked worse than in the untrained order, and how many held-out pictures fit it."""
+    """A query ranked worse than in 95 of 100 random orders, and its number of held-out pictures.
+
+    `untrained` is the mean AvgP of random orders.
+    """
 
     words: str
     avgp: float
@@ -107,7 +128,9 @@ class Evaluation:
 
     `curve` holds (training pictures, mean AvgP) for growing shares of them; `best` and `worst` are
     words with their AvgP and the number of held-out pictures that have them; `harmed` are the
-    queries that lost most, the worst first.
+    queries that are worse than chance, those that lost most first. `reliability` is that of the
+    probabilities of the first hits of each word, `several_reliability` of each query of several. `texts` is
+    that of the text model, if there is one.
     """
 
     recipe: str
@@ -123,6 +146,9 @@ class Evaluation:
     seconds: float
     precision_recall: MeanCurve
     harmed: tuple[Harmed, ...]
+    reliability: Reliability
+    several_reliability: Reliability
+    texts: TextEvaluation | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -131,6 +157,8 @@ class Evaluation:
                 "queries": g.name, "n": g.n, "avgp": g.avgp, "untrained": g.untrained,
                 "gain": g.gain, "p10": g.p10, "bep": g.bep, "p": g.p, "helped": g.helped,
                 "harmed": g.harmed, "harmed_rate": g.harmed_rate,
+                "significantly_harmed": g.significantly_harmed,
+                "significantly_harmed_rate": g.significantly_harmed_rate,
                 "AvgP": g.avgp, "P10": g.p10, "BEP": g.bep,
             }
             for g in self.groups
@@ -152,6 +180,9 @@ class Evaluation:
             "proven": self.proven,
             "groups": groups, "curve": curve, "precision_recall": means,
             "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
+            "reliability": {"first_hits": FIRST_HITS, **self.reliability.to_dict()},
+            "several_reliability": {"first_hits": FIRST_HITS, **self.several_reliability.to_dict()},
+            "texts": None if self.texts is None else self.texts.to_dict(),
         }  # fmt: skip
 
 
@@ -176,8 +207,8 @@ def evaluate(
             "that others have, so nothing can be measured. Give words to more pictures, "
             "or judge more and save them as a word."
         )
-    rows = model.combination.rows(model.proof.scores(held.dataset.views))
-    queries = combined(held.queries, model.combination, held.idf)
+    rows = model.proof_combination.rows(model.proof.scores(held.dataset.views))
+    queries = combined(held.queries, model.proof_combination, held.idf)
     measured = measure_rows(rows, queries, compute)
     groups = tuple(_groups(held, measured))
     best, worst = _examples(held, measured, spelled)
@@ -187,7 +218,22 @@ def evaluate(
         str(model.served.recipe), model.combination.how, len(dataset), len(held.dataset),
         len(dataset.terms), groups, points, best, worst, len(held.queries) >= FEWEST,
         time.monotonic() - started, _mean_curve(rows, queries), _harmed(held, measured, spelled),
+        *_reliabilities(model, held, training, rows),
+        _texts(store_folder, model),
     )  # fmt: skip
+
+
+def _texts(store_folder: StoreFolder, words: WordModel) -> TextEvaluation | None:
+    """Measure the text model in use; None without one."""
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
+        model = load_text_model(store_folder, reader.snapshot.text)
+        if model is None:
+            return None
+        dataset, _ = load_known(reader, log, (), MOST_TEXT_WORDS, shared_space=True)
+    return evaluate_texts(model, dataset, words)
 
 
 def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:
@@ -212,11 +258,12 @@ def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, st
             f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
             "Run: sightline train"
         )
-    return model, aligned(dataset, model.terms), spelled
+    return model, aligned(dataset, model.terms, model.aliases), spelled
 
 
 def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:
     untrained, single = held.untrained(), one_word(held.queries)
+    worse_than_chance = held.significantly_harmed(measured.avgp)
     for name, rows in (
         ("all", np.ones(len(single), bool)),
         ("one word", single),
@@ -228,6 +275,7 @@ def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:
                 name, int(rows.sum()), float(measured.avgp[rows].mean()),
                 float(untrained[rows].mean()), float(measured.p10[rows].mean()),
                 float(measured.bep[rows].mean()), test.p, test.helped, test.harmed,
+                int(worse_than_chance[rows].sum()),
             )  # fmt: skip
 
 
@@ -252,10 +300,10 @@ def _examples(
 def _harmed(
     held: HeldOutQueries, measured: ManyMeasured, spelled: dict[int, str]
 ) -> tuple[Harmed, ...]:
-    """Return the queries that lost most against the untrained order."""
-    before = held.untrained()
-    lost = before - measured.avgp
-    worst = [i for i in np.argsort(-lost, kind="stable")[:_HARMED].tolist() if lost[i] > 0]
+    """Return the queries that are ranked worse than chance, those that lost most first."""
+    before, worse_than_chance = held.untrained(), held.significantly_harmed(measured.avgp)
+    lost = np.where(worse_than_chance, before - measured.avgp, -np.inf)
+    worst = [i for i in np.argsort(-lost, kind="stable")[:_HARMED].tolist() if worse_than_chance[i]]
     return tuple(
         Harmed(
             _query_text(held, i, spelled), float(measured.avgp[i]), float(before[i]),
@@ -270,6 +318,41 @@ def _query_text(held: HeldOutQueries, query: int, spelled: dict[int, str]) -> st
     terms = held.dataset.terms[held.queries.terms_of(query)].tolist()
     words = [spelled.get(t, f"word {t}") for t in terms]
     return " ".join(f'"{w}"' if " " in w else w for w in words)
+
+
+def _reliabilities(
+    model: WordModel, held: HeldOutQueries, training: Dataset, rows: NDArray[np.float32]
+) -> tuple[Reliability, Reliability]:
+    """Return how reliable the probabilities of first hits are, of one word and of several.
+
+    Words of no held-out picture count too: all of their hits are wrong.
+    """
+    of_training, of_held_out = training.labels.tocsc(), held.dataset.labels.tocsc()
+    queries = combined(held.queries, model.proof_combination, held.idf)
+    asked = [np.array([w]) for w in np.flatnonzero(picture_counts(training.labels)).tolist()]
+    n_single = len(asked)
+    several = np.flatnonzero(~one_word(queries))
+    asked += [queries.terms_of(i) for i in several.tolist()]
+    weights = [np.ones(1, np.float32)] * n_single
+    weights += [queries.weight[queries.start[i] : queries.start[i + 1]] for i in several.tolist()]
+    found = []
+    for columns, factors in zip(asked, weights, strict=True):
+        scores = rows[:, columns] @ factors
+        best = np.argsort(-scores, kind="stable")[:FIRST_HITS]
+        likely = model.proof_combination.probability(scores[best], factors, columns)
+        base = np.full(len(best), _have_all(of_training, columns).mean())
+        found.append(np.stack((likely, _have_all(of_held_out, columns)[best], base)))
+    one, more = (
+        np.concatenate([np.zeros((3, 0)), *part], axis=1)
+        for part in (found[:n_single], found[n_single:])
+    )
+    return reliability(*one), reliability(*more)
+
+
+def _have_all(labels: Any, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which pictures have all of some words."""
+    n_of_them: NDArray[np.int64] = np.asarray((labels[:, columns] != 0).sum(axis=1)).ravel()
+    return np.asarray(n_of_them == len(columns), np.bool_)
 
 
 def _mean_curve(rows: NDArray[np.float32], queries: QuerySet) -> MeanCurve:
@@ -312,7 +395,7 @@ def _curve(
     else:
         fits = fit_remote(recipe, parts, compute)
     for part, fitted in zip(parts, fits, strict=True):
-        measured = measure(fitted, model.combination, held, compute)
+        measured = measure(fitted, model.proof_combination, held, compute)
         points.append((len(part), measured.mean_avgp))
         progress.advance()
     progress.finish()
@@ -329,8 +412,8 @@ def trec(store_folder: StoreFolder) -> tuple[list[Judged], list[RankedList]]:
     with store_folder.reader() as reader:
         facts = reader.catalogue.facts(held.dataset.ids.tolist())
     names = [os.fsdecode(facts[i].path) for i in held.dataset.ids.tolist()]
-    rows = model.combination.rows(model.proof.scores(held.dataset.views))
-    queries = combined(held.queries, model.combination, held.idf)
+    rows = model.proof_combination.rows(model.proof.scores(held.dataset.views))
+    queries = combined(held.queries, model.proof_combination, held.idf)
     judged, ranked = [], []
     for first, block in query_scores(rows, queries):
         for i, scores in enumerate(block, first):

@@ -25,10 +25,13 @@ from sightline.measures.many import (
     ManyMeasured,
     measure_queries,
     untrained_average_precision,
+    untrained_lower_bound,
 )
 from sightline.measures.significance import wilcoxon
 from sightline.records import QuerySet
 from sightline.words.combination import Combination
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +56,13 @@ class HeldOutQueries:
         n = max(len(self.dataset), 1)
         return untrained_average_precision(np.diff(self.queries.relevant_start), n)
 
+    def significantly_harmed(self, avgp: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which queries are ranked worse than in 95 of 100 random orders."""
+        n = max(len(self.dataset), 1)
+        bound = untrained_lower_bound(np.diff(self.queries.relevant_start), n)
+        # The same AvgP, summed in another order.
+        return np.asarray(avgp < bound - _ROUNDING)
+
 
 def measure_candidate(
     held: HeldOutQueries,
@@ -70,7 +80,10 @@ def measure_candidate(
     report = GateReport(
         WORDS, len(untrained), measured.mean_avgp, float(untrained.mean()), p=test.p,
         helped=test.helped, harmed=test.harmed,
-        extra={"p10": float(np.nanmean(measured.p10)), "bep": float(np.nanmean(measured.bep))},
+        extra={
+            "p10": float(np.nanmean(measured.p10)), "bep": float(np.nanmean(measured.bep)),
+            "significantly_harmed": int(held.significantly_harmed(measured.avgp).sum()),
+        },
     )  # fmt: skip
     # The proof of a model was fitted to the held-out pictures if there were no others.
     if current is None or current.about.get("proof_seen"):
@@ -90,12 +103,13 @@ def measure_candidate(
 
 def _current(held: HeldOutQueries, current: WordModel) -> tuple[NDArray[np.float64], Bools]:
     """Return the AvgP of the served model's proof, and for which queries it knows all words."""
-    knows = current.knows(held.dataset.terms)
+    terms = current.aliases.names_of(held.dataset.terms)
+    knows = current.knows(terms)
     common = np.logical_and.reduceat(knows[held.queries.term], held.queries.start[:-1])
-    columns = np.minimum(np.searchsorted(current.terms, held.dataset.terms), len(current.terms) - 1)
-    rows = current.combination.rows(current.proof.scores(held.dataset.views))[:, columns]
+    columns = np.minimum(np.searchsorted(current.terms, terms), len(current.terms) - 1)
+    rows = current.proof_combination.rows(current.proof.scores(held.dataset.views))[:, columns]
     # Words count as for the candidate: what is served knows how many held-out pictures have them.
-    queries = combined(held.queries, current.combination, held.idf)
+    queries = combined(held.queries, current.proof_combination, held.idf)
     return measure_queries(rows, queries).avgp, common
 
 

@@ -24,7 +24,7 @@ from sightline.collection.models.dataset import (
 )
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
-from sightline.errors import UsageError
+from sightline.errors import MissingExtra, UsageError
 from sightline.records import QuerySet
 from sightline.vectors import Fingerprint
 
@@ -172,6 +172,16 @@ class Fitted:
         return cls(recipe, weightings, plain_arrays)
 
 
+def check_installed(model: str, recipe: Any) -> None:
+    """Raise if the ranker of a model came with a package that is not installed any more."""
+    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
+    if package and name not in plugins.rankers():
+        raise MissingExtra(
+            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
+            f"is not installed. Install {package}, or train again: sightline train"
+        )
+
+
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:
     """Return whether a recipe stacks on what was fitted last: its base, with equal features."""
     base = ranker_spec(recipe.ranker).stacked_on
@@ -247,6 +257,14 @@ def learned_labels(recipe: Recipe, unseen: Floats, dataset: Dataset) -> Any:
     if dict(recipe.settings).get("wrong_tags") != "excluded":
         return dataset.labels
     return tags_kept(unseen, dataset.labels)
+
+
+def learned(fitted: Fitted, dataset: Dataset) -> Dataset:
+    """Return training pictures with the labels that a recipe was fitted to."""
+    unseen = fitted.unseen
+    if unseen is None:
+        return dataset
+    return replace(dataset, labels=learned_labels(fitted.recipe, unseen, dataset))
 
 
 def ranker_spec(ranker: str) -> RankerSpec:

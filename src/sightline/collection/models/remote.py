@@ -81,7 +81,9 @@ def try_recipes(args: dict[str, Json], arrays: ArraysByName) -> Result:
     training, validation = (
         dataset_of(_names(args[part]), arrays, f"{part}.") for part in ("training", "validation")
     )
-    task = SelectionTask(training, validation, queries_of(arrays), arrays["idf"])
+    task = SelectionTask(
+        training, validation, queries_of(arrays), arrays["idf"], bool(args["texts"])
+    )
     recipes = [Recipe.from_json(r) for r in _list(args["recipes"])]
     reports: list[Json] = []
     fitted_arrays: Arrays = {}
@@ -185,6 +187,7 @@ def _about(chain: Sequence[Recipe], task: SelectionTask) -> dict[str, Json]:
         "recipes": [r.to_json() for r in chain],
         "training": list[Json](task.training.views),
         "validation": list[Json](task.validation.views),
+        "texts": task.texts,
     }
 
 

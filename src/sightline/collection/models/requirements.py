@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline import plugins
-from sightline.collection.index.options import default_features, split_names
+from sightline.collection.index.options import default_features, quick_feature, split_names
 from sightline.collection.index.vectors import remembered_vectors
 from sightline.collection.models.dataset import common_features, is_sparse, tag_pairs
 from sightline.collection.models.recipe import ranker_spec
@@ -174,6 +174,19 @@ def missing_for_similarity(store_folder: StoreFolder, features: Sequence[str]) -
     if len(ids) < 2 or set(expanded(requested)) <= computed | imported:
         return MissingFeatures()
     return MissingFeatures(tuple(requested), imported, "descriptors to compare them by")
+
+
+def missing_for_examples(store_folder: StoreFolder, *, dense: bool) -> MissingFeatures:
+    """Return the feature that similar pictures, or with `dense` sessions, need; none if one is."""
+    with store_folder.reader() as reader:
+        ids, snapshot = reader.snapshot.ids(), reader.snapshot
+        usable = [
+            f for f in common_features(snapshot, ids) if not (dense and is_sparse(snapshot, f))
+        ]
+        imported = frozenset(v.name for v in remembered_vectors(reader.catalogue))
+    if len(ids) < 2 or usable:
+        return MissingFeatures()
+    return MissingFeatures((quick_feature(),), imported, "a feature to compare them by")
 
 
 def missing_for_regions(store_folder: StoreFolder, feature: str) -> MissingFeatures:

@@ -1,9 +1,13 @@
 """Words that were saved from judging sessions, and how they join the model of ordinary words.
 
-No picture has them but by a session, so a few positives and some negatives are all there is.
+No picture has them but by a session, so a few positives and some negatives are all there is. Words
+that the tagged pictures cannot teach, since few are tagged or nearly all have the word, are learned
+in the same way (`dataset.load_dataset`).
 They are learned by kernel ridge from a data set of their own, whatever ranker learns the ordinary
 words, which therefore do not change with sessions. Each saved word is reported by itself: on how
-many pictures it is, and how it does on the held-out ones among them.
+many pictures it is, and how it does on the held-out ones among them. Fewer than `FEWEST_HELD_OUT`
+of these say little: each picture is then ranked by its score of a fit without it, which is known
+without fitting again, and the word is not yet proven.
 """
 
 from __future__ import annotations
@@ -19,12 +23,15 @@ from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
 from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
+from sightline.collection.models.evidence import Evidence, gather_evidence
 from sightline.collection.models.held_out import HeldOutQueries, measure
+from sightline.collection.models.probabilities import fit_combination
 from sightline.collection.models.queries import one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit, saved_recipe
 from sightline.collection.models.selection import Selection
-from sightline.collection.models.trials import fit_combination
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
+from sightline.measures.many import untrained_average_precision
+from sightline.measures.ranking import average_precision
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
 from sightline.store.events import EventLog
@@ -35,6 +42,9 @@ from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, labels
 
 N = TypeVar("N", np.int64, np.float64)
+
+# A word with fewer held-out pictures is measured by leaving out one picture after the other.
+FEWEST_HELD_OUT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +60,11 @@ class SavedWord:
     held_out : int
         How many of `pictures` are held out.
     avgp, untrained : float or None
-        AvgP of the word on those, by a model fitted without them, and in the untrained order.
-        Pictures that nobody judged count as not fitting, so both are too low where some fit. None
-        if no picture is held out, or none is left to learn from.
+        AvgP of the word, and in the untrained order. Pictures that nobody judged count as not
+        fitting, so both are too low where some fit. None if nothing measures it.
+    measured_by : {"held-out", "leave-one-out", ""}
+        "held-out", by a model fitted without the held-out pictures; "leave-one-out", each picture
+        by a fit without it, where fewer than `FEWEST_HELD_OUT` are held out.
     """
 
     word: str
@@ -61,14 +73,23 @@ class SavedWord:
     held_out: int
     avgp: float | None = None
     untrained: float | None = None
+    measured_by: str = ""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether enough of its pictures are held out to tell."""
+        return self.measured_by == "held-out"
 
     def __str__(self) -> str:
-        known = f"{self.word!r} is on {self.pictures} pictures, {self.held_out} of them held out"
+        many = f"{self.pictures} picture{'s' * (self.pictures != 1)}"
+        known = f"{self.word!r} is on {many}, {self.held_out} of them held out"
         if self.avgp is None or self.untrained is None:
-            return f"{known}: nothing measures it yet. Judge more pictures, and save them again"
-        text = f"{known}: AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
-        more = "; it ranks them no better than chance, so judge more pictures"
-        return text + more * (self.avgp <= self.untrained)
+            return f"{known}: nothing measures it yet. Add pictures that fit"
+        figures = f"AvgP {self.avgp:.3f}, untrained {self.untrained:.3f}, if no other fits"
+        if not self.is_proven:
+            figures = f"not yet proven; with each left out in turn: {figures}"
+        more = "; it ranks them no better than chance, so add pictures that fit"
+        return f"{known}: {figures}" + more * (self.avgp <= self.untrained)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,10 +119,20 @@ def load_known(
     records = saved_sessions(log)
     judgements += _negatives(records, session_cap)
     source = (reader.snapshot, judgements, feature_names, most_words)
-    dataset = load_dataset(*source, saved_terms(reader, records))
+    evidence = gather_evidence(reader, judgements)
+    saved = _only_saved(saved_terms(reader, records), evidence)
+    dataset = load_dataset(*source, saved, evidence)
     if shared_space and dataset.saved is not None:
-        dataset = load_dataset(*source)
+        dataset = load_dataset(*source, evidence=evidence, against_untagged=False)
     return dataset, clicks
+
+
+def _only_saved(saved: frozenset[int], evidence: Evidence) -> frozenset[int]:
+    """Return what saved terms are learned as, where sessions alone gave all forms of the word."""
+    counts_as = evidence.counts_as
+    names = {name for t in saved if (name := counts_as.get(t, t)) is not None}
+    others = {name for t, name in counts_as.items() if t not in saved and t in evidence.spelled}
+    return frozenset(n for n in names - others if n in saved)
 
 
 def saved_sessions(log: EventLog) -> list[SessionRecord]:
@@ -156,34 +187,62 @@ def learn_saved(
     rest = dataset.only(~split(dataset)[0])
     proof = fit(recipe, rest) if picture_counts(rest.labels).any() else served
     combination = fit_combination("product", _unseen(served), dataset)
-    return SavedWordModel(
-        dataset, served, proof, saved_report(dataset, proof, combination, spelled)
-    )
+    words = saved_report(dataset, proof, combination, spelled, served)
+    return SavedWordModel(dataset, served, proof, words)
 
 
 def saved_report(
-    dataset: Dataset, proof: Fitted, combination: Combination, spelled: Mapping[int, str]
+    dataset: Dataset,
+    proof: Fitted,
+    combination: Combination,
+    spelled: Mapping[int, str],
+    served: Fitted | None = None,
 ) -> tuple[SavedWord, ...]:
-    """Return the figures of each saved word on held-out pictures."""
+    """Return the figures of each saved word.
+
+    `proof` was fitted without the held-out pictures, `served`, if there is one, to all.
+    """
     if dataset.unlabelled is None:
         return ()
     held = HeldOutQueries.of(dataset)
-    figures_of: dict[int, tuple[float, float]] = {}
+    held_out = picture_counts(held.dataset.labels)
+    figures = _leave_one_out(dataset, served)
     if len(held.queries):
         measured = measure(proof, combination, held)
         pairs = zip(measured.avgp.tolist(), held.untrained().tolist(), strict=True)
         for i, values in enumerate(pairs):
-            if one_word(held.queries)[i]:
-                figures_of[int(held.queries.terms_of(i)[0])] = values
-    fit_to, held_out = picture_counts(dataset.labels), picture_counts(held.dataset.labels)
-    negatives = (~dataset.unlabelled).sum(axis=0) - fit_to
+            word = int(held.queries.terms_of(i)[0])
+            few = held_out[word] < FEWEST_HELD_OUT and word in figures
+            if one_word(held.queries)[i] and not few:
+                figures[word] = (*values, "held-out")
+    pictures = picture_counts(dataset.labels)
+    negatives = (~dataset.unlabelled).sum(axis=0) - pictures
     return tuple(
         SavedWord(
-            spelled.get(t, "?"), int(fit_to[w]), int(negatives[w]), int(held_out[w]),
-            *figures_of.get(w, (None, None)),
+            spelled.get(t, "?"), int(pictures[w]), int(negatives[w]), int(held_out[w]),
+            *figures.get(w, (None, None)),
         )
         for w, t in enumerate(dataset.terms.tolist())
     )  # fmt: skip
+
+
+def _leave_one_out(dataset: Dataset, served: Fitted | None) -> dict[int, tuple[float, float, str]]:
+    """Return AvgP and that of the untrained order of each word, every picture left out in turn."""
+    scores = None if served is None else served.unseen
+    if scores is None:
+        return {}
+    columns = dataset.labels.tocsc()
+    pictures = picture_counts(dataset.labels)
+    untrained = untrained_average_precision(pictures, len(dataset))
+    figures = {}
+    for w, n in enumerate(pictures.tolist()):
+        # Without its only picture, nothing is left to learn a word from.
+        if n > 1:
+            has_word = np.zeros(len(dataset), np.bool_)
+            has_word[columns.indices[columns.indptr[w] : columns.indptr[w + 1]]] = True
+            avgp = average_precision(scores[:, w], has_word)
+            figures[w] = (avgp, float(untrained[w]), "leave-one-out")
+    return figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,16 +278,26 @@ class JointVocabulary:
         cutoff = CutOff.from_arrays({**arrays, "h": self.values(arrays["h"], ends)})
         known = float(np.median(ordinary.known_))
         end = usual_end + float(arrays["offsets"][0]) + selected.cutoff.follow_ * known
-        slope, offset, known_saved = self._scale(ordinary.how, known, end)
+        slope, offset, known_saved, curve = self._scale(ordinary.how, known, end)
         combination = Combination(ordinary.how)
         combination.slope_ = self.values(ordinary.slope_, slope)
         combination.offset_ = self.values(ordinary.offset_, offset)
         combination.known_ = self.values(ordinary.known_, known_saved)
         combination.shown_ = ordinary.shown_
+        if ordinary.curves_ is not None:
+            curves = ordinary.curves_
+            combination.curves_ = replace(
+                curves, slope=self.values(curves.slope, curve[0]),
+                offset=self.values(curves.offset, curve[1]),
+            )  # fmt: skip
         return replace(selected, combination=combination, cutoff=cutoff)
 
-    def _scale(self, how: How, known_score: float, end: float) -> tuple[Doubles, Doubles, Doubles]:
+    def _scale(
+        self, how: How, known_score: float, end: float
+    ) -> tuple[Doubles, Doubles, Doubles, tuple[Doubles, Doubles]]:
         """Return slope, offset and the number of a picture known to have it, of each saved word.
+
+        Also return the slope and offset that make its published numbers logits.
 
         Products are of probabilities, whatever scored them. Sums are of scores as they are, which
         another learner has in another size: so that a picture which is as likely as not lies where
@@ -237,7 +306,8 @@ class JointVocabulary:
         unseen, dataset = _unseen(self.saved.served), self.saved.dataset
         likely = fit_combination("product", unseen, dataset)
         if how == "product":
-            return likely.slope_, likely.offset_, likely.known_
+            same = np.ones(len(likely.slope_)), np.zeros(len(likely.slope_))
+            return likely.slope_, likely.offset_, likely.known_, same
         even_score = -likely.offset_ / likely.slope_
         best_score = fit_combination("sum", unseen, dataset).known_
         # The scores of a word whose own pictures are improbable must not be magnified.
@@ -245,7 +315,11 @@ class JointVocabulary:
             best_score - even_score, 0.25 * unseen.std(axis=0, dtype=np.float64) + 1e-9
         )
         slope = max(known_score - end, 1e-9) / gap
-        return slope, end - slope * even_score, np.full(len(slope), known_score)
+        offset = end - slope * even_score
+        # Published is slope g + offset, and the logit likely.slope_ g + likely.offset_.
+        to_logit = likely.slope_ / slope
+        curve = to_logit, likely.offset_ - to_logit * offset
+        return slope, offset, np.full(len(slope), known_score), curve
 
 
 def _unseen(fitted: Fitted) -> NDArray[np.float32]:

@@ -23,12 +23,14 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
+from sightline.collection.models.probabilities import fit_combination, with_curves
 from sightline.collection.models.queries import combined, picture_counts
 from sightline.collection.models.recipe import (
     SAVED_BY,
     Fitted,
     Recipe,
     fit,
+    learned,
     ranker_spec,
     saved_recipe,
 )
@@ -37,13 +39,10 @@ from sightline.collection.models.remote import run_remote_trials
 from sightline.collection.models.trials import (
     SelectionTask,
     TrialResult,
-    fit_combination,
-    learned,
     run_trials,
 )
 from sightline.contracts import Mapper, Progress
 from sightline.errors import DataError, UsageError
-from sightline.measures.many import query_scores
 from sightline.rankers.cutoff import CutOff
 from sightline.registry import feature_group
 from sightline.vectors import Fingerprint
@@ -105,8 +104,9 @@ def select(
 ) -> Selection:
     """Select recipe, combination and cut-off without the held-out pictures."""
     held, validating = split(dataset)
-    inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
+    inner = selected_on(np.flatnonzero(~held & ~validating))
+    validation = dataset.only(selected_on(np.flatnonzero(validating)))
+    training = dataset.only(inner)
     rankers, not_tried = trainable_rankers(dataset, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
@@ -118,7 +118,8 @@ def select(
     return replace(selected, not_tried=(*not_tried, *selected.not_tried))
 
 
-def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def selected_on(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return as many of some pictures as selection uses."""
     if len(rows) <= SELECTED_ON:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, SELECTED_ON, replace=False))
@@ -185,6 +186,8 @@ def _without_validation(recipe: Recipe, dataset: Dataset) -> Selection:
         combination = Combination.of_logits(len(dataset.terms))
     else:
         combination = fit_combination("product", scores, dataset)
+    left_out = fitted.unseen is not None
+    combination = with_curves(combination, scores, dataset, left_out=left_out)
     # Where each word is as likely as not.
     even = {"h": np.full(len(dataset.terms), np.log(0.5)), "offsets": np.zeros(3), "follow": [0.0]}
     cutoff = CutOff.from_arrays({name: np.asarray(a) for name, a in even.items()})
@@ -288,10 +291,35 @@ def select_recipe(
     first: Screening | None = None,
     compute: Mapper | None = None,
 ) -> Selection:
+    """Fit every recipe, measure it, and return the best with its combination and cut-off.
+
+    `compute` is where recipes are tried, if not here. `first` is the screening.
+    """
+    best = best_recipe(recipes, task, progress, first, compute)
+    combination, cutoff = settle(best.fitted, best.how, task)
+    return Selection(best.fitted.recipe, combination, cutoff, best.table, best.not_tried)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestRecipe:
+    """The best recipe, fitted to the training pictures, and the results of all trials."""
+
+    fitted: Fitted
+    how: How
+    table: tuple[TrialResult, ...]
+    not_tried: tuple[str, ...]
+
+
+def best_recipe(
+    recipes: Sequence[Recipe],
+    task: SelectionTask,
+    progress: Progress,
+    first: Screening | None = None,
+    compute: Mapper | None = None,
+) -> BestRecipe:
     """Fit every recipe, measure it, and return the best.
 
-    `compute` is where recipes are tried, if not here. `first` is the screening; where that was on
-    the same pictures, no trial is run twice.
+    Where the screening `first` was on the same pictures, no trial is run twice.
     """
     training = task.training
     same_pictures = first is not None and first.training is training
@@ -306,9 +334,8 @@ def select_recipe(
         screening = _run(refined, screening, task, progress, compute, "refine")
     assert screening.best is not None
     fitted, how = screening.best
-    combination, cutoff = settle(fitted, how, task)
     table = screening.table if first is None or same_pictures else screening.table + first.table
-    return Selection(fitted.recipe, combination, cutoff, sorted_results(table), tuple(failed))
+    return BestRecipe(fitted, how, sorted_results(table), tuple(failed))
 
 
 def _refinements(recipe: Recipe) -> list[Recipe]:
@@ -358,24 +385,22 @@ def _run(
 def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, CutOff]:
     """Fit a combination on scores of unseen pictures, and the cut-off that serves queries best."""
     scores = fitted.scores(task.validation.views)
-    if ranker_spec(fitted.recipe.ranker).stacked_class:
+    stacked = bool(ranker_spec(fitted.recipe.ranker).stacked_class)
+    unseen = None if stacked else fitted.unseen
+    if stacked:
         combination = Combination.of_logits(scores.shape[1])
-    elif fitted.unseen is not None:
-        combination = fit_combination(how, fitted.unseen, learned(fitted, task.training))
+    elif unseen is not None:
+        combination = fit_combination(how, unseen, learned(fitted, task.training))
     else:
         combination = Combination(how).fit(scores, task.validation.labels)
     combination.fill_flat()
+    if unseen is not None:
+        combination = with_curves(combination, unseen, task.training, left_out=True)
+    else:
+        combination = with_curves(combination, scores, task.validation, left_out=False)
     return combination, _cutoff(combination, combination.rows(scores), task)
 
 
 def _cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
-    """Return the cut-off that gives the queries the best mean F1, and fit what is shown."""
-    queries = task.queries
-    weighted = combined(queries, combination, task.idf)
-    table = np.concatenate([part.copy() for _, part in query_scores(rows, weighted)])
-    fits = np.zeros(table.shape, bool)
-    fits[np.repeat(np.arange(len(queries)), np.diff(queries.relevant_start)), queries.relevant] = (
-        True
-    )
-    combination.fit_shown(table, fits)
-    return CutOff().fit(rows, weighted)
+    """Return the cut-off that gives the queries the best mean F1."""
+    return CutOff().fit(rows, combined(task.queries, combination, task.idf))

@@ -29,6 +29,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
+from sightline.collection.models.probabilities import calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
 from sightline.collection.models.remote import fit_remote, is_sharded
@@ -42,6 +43,7 @@ from sightline.collection.models.saved_words import (
 )
 from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.suspected import TagProbabilities
+from sightline.collection.models.text_model import TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
@@ -49,7 +51,6 @@ from sightline.collection.models.word_model import (
     bytes_per_row,
     load_word_model,
     segment_scorer,
-    text_curve,
     to_saved,
     within_budget,
 )
@@ -61,6 +62,7 @@ from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.folder import StoreFolder
 from sightline.vectors import Fingerprint
+from sightline.words.combination import Combination
 
 # The built-in rankers that are tried if none is named.
 DEFAULT_RANKERS = BY_DEFAULT
@@ -85,7 +87,8 @@ class TrainOptions:
 # Figures of the held-out pictures, with the fields of `GateReport`.
 _HELD_OUT = {
     "queries": "n", "avgp": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
-    "harmed": "harmed", "harmed_rate": "harmed_rate", "p10": "p10", "bep": "bep",
+    "harmed": "harmed", "harmed_rate": "harmed_rate",
+    "significantly_harmed": "significantly_harmed", "p10": "p10", "bep": "bep",
     "current": "current", "against_current": "candidate_on_common", "common_queries": "n_common",
     "not_compared": "not_compared",
 }  # fmt: skip
@@ -179,30 +182,36 @@ def train(
         before = reader.snapshot.model
         current, unloadable = _current_model(store_folder, before)
         rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
-        needed, most = _needed(options, current), _most_words(rankers)
+        needed, most = needed_features(options.features, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
         source = (reader, log, needed, most, options.session_cap, shared)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = select(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    selected = select(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
-    fits = _fits(dataset, recipes, progress, compute)
-    candidate, proof, proof_seen = _proven(dataset, selected, held, current, next(fits), compute)
+    fits = fit_twice(dataset, recipes, progress, compute)
+    candidate, to_learn = next(fits), _provable(dataset)[0]
+    of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
+    proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    saved, extra = saved_report(dataset, candidate, selected.combination, spelled), None
-    tags: TagProbabilities | None = None
+    served_fit = None if options.dry_run else next(fits)
+    saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
+    extra = None
+    tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
+    n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
     name, version = before, 0
-    if not options.dry_run:
-        final = next(fits)
-        tags = TagProbabilities.of(dataset, final)
-        about, arrays = make_model(dataset, served, candidate, final, extra, tags)
+    if served_fit is not None:
+        of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
+        served = replace(served, combination=of_served)
+        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra, tags)
         about["basis"], about["most_words"] = dataset.basis(), most
+        about["words"] = n_words
         about["proof_seen"] = proof_seen
         about["figures"] = _figures(proof, selected.table, forced)
         name, version = publish(
@@ -211,7 +220,6 @@ def train(
             note=f"train: {served.recipe}", wait=wait, progress=progress,
             scorer=lambda saved: segment_scorer(saved, compute),
         )  # fmt: skip
-    n_words = len(dataset.terms) + (len(dataset.saved.terms) if dataset.saved is not None else 0)
     return TrainReport(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
@@ -256,7 +264,7 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
     return tuple(f"{r}:{shards}" if ranker_spec(r).option == "shards" else r for r in rankers)
 
 
-def _fits(
+def fit_twice(
     dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
     """Yield one recipe fitted without held-out pictures, and another, if any, to everything.
@@ -289,20 +297,19 @@ def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
 
 def _proven(
     dataset: Dataset,
-    selected: Selection,
+    combination: Combination,
     held: HeldOutQueries,
     current: WordModel | None,
     candidate: Fitted,
     compute: Mapper | None,
-) -> tuple[Fitted, GateReport, bool]:
+) -> tuple[GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
     Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
     if not _provable(dataset)[1]:
-        return candidate, GateReport.unmeasured(WORDS), True
-    report = measure_candidate(held, candidate, selected.combination, current, compute)
-    return candidate, report, False
+        return GateReport.unmeasured(WORDS), True
+    return measure_candidate(held, candidate, combination, current, compute), False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -311,14 +318,15 @@ def _most_words(rankers: Sequence[str]) -> int:
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
-def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
-    """Return the features to load: the requested ones, and those of the model in use."""
-    if not options.features or current is None:
-        return list(options.features)
-    return [*options.features, *(Fingerprint.parse(f).name for f in current.features)]
+def needed_features(named: Sequence[str], *in_use: WordModel | TextModel | None) -> list[str]:
+    """Return the features to load: the named ones, and those of models in use; none for all."""
+    if not named:
+        return []
+    prints = (f for model in in_use if model is not None for f in model.features)
+    return [*named, *(Fingerprint.parse(f).name for f in prints)]
 
 
-def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
+def fingerprints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
     """Return the fingerprints of named features."""
     if not names:
         return None
@@ -349,13 +357,15 @@ def _figures(report: GateReport, table: Sequence[TrialResult], forced: bool) -> 
 def make_model(
     dataset: Dataset,
     selected: Selection,
-    proof_fit: Fitted,
     served: Fitted,
+    proof_fit: Fitted,
+    proof_combination: Combination,
     saved: SavedWordModel | None = None,
     tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
+    aliases, base_rates = dataset.aliases, counts / len(dataset)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -363,14 +373,19 @@ def make_model(
         curve = text_curve(proof_fit, held if len(held) > 1 else dataset)
     if saved is not None:
         joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels
-        terms, selected = joined.terms, joined.selection(selected)
+        terms, ordinary = joined.terms, selected
+        selected = joined.selection(ordinary)
+        of_proof = joined.selection(replace(ordinary, combination=proof_combination))
+        proof_combination = of_proof.combination
+        base_rates = joined.values(base_rates, picture_counts(labels) / labels.shape[0])
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
         proof_fit = joined.fitted(proof_fit, saved.proof)
+        aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
-        terms, counts, idf, within_budget(counts, room), selected.combination, selected.cutoff,
-        served, proof_fit, curve, tags,
+        terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
+        selected.cutoff, served, proof_fit, base_rates, curve, aliases, tags,
     )  # fmt: skip
 
 

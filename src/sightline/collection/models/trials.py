@@ -1,40 +1,41 @@
 """Trials: recipes fitted to training pictures and measured on validation pictures.
 
 Each is measured with every way to combine words; time and memory are recorded with the result.
-
-A picture that nobody labelled for a saved word may fit it all the same. Such pictures that score as
-high as the word's own positives do when left out are ignored in calibration, as the ranker ignores
-them (`annotators.unlabelled`). Counted as negatives they would make every prediction improbable.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Floats
-from sightline.annotators.unlabelled import likely_positive
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.lifecycle import finite_or_none
-from sightline.collection.models.queries import combined, evaluation_queries, idf_in
+from sightline.collection.models.probabilities import fit_combination
+from sightline.collection.models.queries import (
+    combined,
+    evaluation_queries,
+    idf_in,
+    picture_counts,
+)
 from sightline.collection.models.recipe import (
     Fitted,
     Recipe,
     builds_on,
     fit,
-    learned_labels,
+    learned,
     ranker_spec,
 )
 from sightline.collection.models.registry import OnRound
+from sightline.collection.models.text_queries import TextQueries
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
 from sightline.records import QuerySet
-from sightline.words.calibration import logistic
 from sightline.words.combination import WAYS, Combination, How
 
 
@@ -50,22 +51,28 @@ class SelectionTask:
         Queries made of the words of the validation pictures.
     idf : ndarray of float64
         How much each word counts in a query, from the training pictures.
+    texts : bool
+        Whether whole texts and pictures ask for each other, instead of the queries.
     """
 
     training: Dataset
     validation: Dataset
     queries: QuerySet
     idf: NDArray[np.float64]
+    texts: bool = False
 
     @classmethod
     def of(
-        cls, training: Dataset, validation: Dataset, known_words: NDArray[np.bool_]
+        cls,
+        training: Dataset,
+        validation: Dataset,
+        known_words: NDArray[np.bool_],
+        texts: bool = False,
     ) -> SelectionTask:
         """Return the task with the queries that the known words of validation pictures make."""
         idf = idf_in(training.labels)
-        return cls(
-            training, validation, evaluation_queries(validation.labels, idf, known_words), idf
-        )
+        queries = evaluation_queries(validation.labels, idf, known_words)
+        return cls(training, validation, queries, idf, texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,7 @@ def run_trials(
             yield TrialOutcome(recipe, failed=str(e))
             continue
         seconds += time.perf_counter() - begun
-        measured = _by_combination(fitted, task)
+        measured = _by_texts(fitted, task) if task.texts else _by_combination(fitted, task)
         cost = _cost(fitted, task.validation)
         rows = []
         for how, m in measured.items():
@@ -147,6 +154,12 @@ def run_trials(
 def note_rounds(recipe: Recipe, progress: Progress) -> OnRound:
     """Return a callback that shows the rounds in which a recipe is fitted."""
     return lambda round_: progress.note(f"{recipe.ranker}, {round_}")
+
+
+def _by_texts(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasured]:
+    """Measure texts and pictures as queries; the point of a text is the sum of its words."""
+    known = picture_counts(task.training.labels) > 0
+    return {"sum": TextQueries.of(task.validation, known).measure(fitted).mean()}
 
 
 def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasured]:
@@ -166,14 +179,6 @@ def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasur
     return measured
 
 
-def learned(fitted: Fitted, dataset: Dataset) -> Dataset:
-    """Return the training pictures with the labels that the recipe was fitted to."""
-    unseen = fitted.unseen
-    if unseen is None:
-        return dataset
-    return replace(dataset, labels=learned_labels(fitted.recipe, unseen, dataset))
-
-
 def _crossed(how: How, scores: Floats, validation: Dataset) -> tuple[Combination, Floats]:
     """Combine the scores of each half of the pictures by what the other half teaches."""
     rows = np.empty_like(scores)
@@ -191,23 +196,3 @@ def _cost(fitted: Fitted, validation: Dataset) -> tuple[float, int]:
     fitted.scores(validation.views, word)
     per_thousand = (time.perf_counter() - begun) * 1e6 / max(len(validation), 1)
     return per_thousand, sum(a.nbytes for a in fitted.arrays.values())
-
-
-def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
-    """Fit a way to combine words to scores of left-out pictures."""
-    if dataset.unlabelled is None:
-        return Combination(how).fit(unseen, dataset.labels)
-    tagged = np.asarray(dataset.labels.todense()) > 0
-    counted = ~likely_positive(unseen, tagged, dataset.unlabelled)
-    words = [
-        Combination(how).fit(unseen[rows][:, [w]], tagged[rows][:, [w]])
-        for w, rows in enumerate(counted.T)
-    ]
-    combination = Combination(how)
-    combination.slope_ = np.concatenate([c.slope_ for c in words])
-    combination.offset_ = np.concatenate([c.offset_ for c in words])
-    combination.known_ = np.concatenate([c.known_ for c in words])
-    combination.shown_ = np.array([1.0, 0.0])
-    if how != "product":
-        combination.shown_ = np.array(logistic(combination.rows(unseen)[counted], tagged[counted]))
-    return combination

@@ -1,6 +1,9 @@
 """Annotation: all learned words, ranked for one picture.
 
-The score of a word is the probability that the picture fits it, as in a search for that word. The
+The score of a word is the probability p that the picture fits it, as in a search for that word. Its
+lift is p / b, where b is its base rate, the share of pictures with words that have it. Words are
+ranked by p log(p / b), what they add to what is known of any picture: a frequent word that is no
+more likely here than elsewhere comes late, and so does a rare one that is only a little likely. The
 word `fits` if a search for it would return the picture. The picture need not be in the collection.
 """
 
@@ -12,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sightline._typing import Doubles
 from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import View
+from sightline.collection.models.text_model import TextModel
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
@@ -21,11 +26,12 @@ from sightline.collection.similarity.descriptors import (
     stored,
 )
 from sightline.collection.similarity.query import QueryPicture, find
-from sightline.contracts import Compute
+from sightline.contracts import Compute, Json
 from sightline.errors import CollectionError, NoModel
 from sightline.records import shown
 from sightline.settings import Settings
 from sightline.store.folder import Reader
+from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
 if TYPE_CHECKING:
@@ -34,17 +40,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """A word of a picture: its probability, whether it is above its cut-off, and a tag of it."""
+    """A word of a picture.
+
+    Attributes
+    ----------
+    score : float
+        Its probability.
+    fits : bool
+        Whether that is above its cut-off.
+    tagged : bool
+        Whether the picture has it as a tag.
+    lift : float
+        How many times as likely it is as on any picture with words.
+    """
 
     word: str
     score: float
     fits: bool
     tagged: bool
+    lift: float = 1.0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the word as JSON; `carried` is the earlier name of `tagged`."""
+        return {
+            "word": self.word, "score": self.score, "fits": self.fits, "tagged": self.tagged,
+            "carried": self.tagged, "lift": self.lift,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """The words of a picture, most likely first, and its id if it is in the collection."""
+    """The words of a picture, most informative first, and its id if it is in the collection."""
 
     picture: int | None
     words: tuple[WordScore, ...]
@@ -72,10 +98,11 @@ def describe(
     query_picture = find(reader, root, picture)
     views = views_of(reader, model, query_picture, settings, compute)
     rows = model.combination.rows(model.served.scores(views))[0]
-    # In a query of one word its weight is 1.
-    likely = model.combination.probability(rows, 1.0)
-    best = np.argsort(-likely, kind="stable")[:k]
-    tagged = _tags_of(reader, query_picture)
+    likely = model.combination.word_probabilities(rows, np.arange(len(rows)))
+    lift = likely / base_rates(reader.snapshot, model)
+    best = np.argsort(-informativeness(likely, lift), kind="stable")[:k]
+    tags = np.array(sorted(_tags_of(reader, query_picture)), np.int64)
+    tagged = set(model.aliases.names_of(tags).tolist())
     spelled = dict(reader.catalogue.terms())
     words = [
         WordScore(
@@ -83,17 +110,45 @@ def describe(
             round(float(likely[w]), 6),
             _fits(reader, model, int(w), float(rows[w])),
             int(model.terms[w]) in tagged,
+            round(float(lift[w]), 3),
         )
         for w in best
     ]
     return Annotation(query_picture.picture, tuple(words), reader.snapshot.version)
 
 
+def base_rates(snapshot: Snapshot, model: WordModel) -> Doubles:
+    """Return the share of pictures with words that have each learned word, at least one of them.
+
+    Pictures that have two forms of a word count twice, which hardly ever happens.
+    """
+    n_pictures = snapshot.n_pictures(model.terms)
+    forms = model.aliases
+    np.add.at(
+        n_pictures, np.searchsorted(model.terms, forms.names), snapshot.n_pictures(forms.terms)
+    )
+    return np.maximum(n_pictures, 1) / max(len(snapshot.with_words()), 1)
+
+
+def informativeness(likely: Doubles, lift: Doubles) -> Doubles:
+    """Return p log(p / b) of each word, by which words are ranked.
+
+    A word of probability .9 and base rate .05 comes before one of .95 and .6, and that before one
+    of .02 and .001.
+
+    >>> p, b = np.array([0.95, 0.9, 0.02]), np.array([0.6, 0.05, 0.001])
+    >>> informativeness(p, p / b).round(2).tolist()
+    [0.44, 2.6, 0.06]
+    """
+    return likely * np.log(np.maximum(lift, 1e-12))
+
+
 def _fits(reader: Reader, model: WordModel, word: int, row: float) -> bool:
     """Return whether a search for the word would return a picture with this score."""
     terms = model.terms[word : word + 1]
     query = model.query(terms, [1.0])
-    tagged = reader.snapshot.tagged_with(terms.tolist(), every=False)
+    forms = np.concatenate(query.groups)
+    tagged = reader.snapshot.tagged_with(forms.tolist(), every=False)
     best = reader.snapshot.top(query, 1, None, model.more, tagged).scores
     if not len(best):
         return True
@@ -110,7 +165,11 @@ def _tags_of(reader: Reader, picture: QueryPicture) -> set[int]:
 
 
 def views_of(
-    reader: Reader, model: WordModel, named: QueryPicture, s: Settings, compute: Compute | None
+    reader: Reader,
+    model: WordModel | TextModel,
+    named: QueryPicture,
+    s: Settings,
+    compute: Compute | None,
 ) -> dict[str, View]:
     """Return the picture's rows of every feature of the model; missing ones are computed."""
     features = model.features
@@ -124,7 +183,7 @@ def views_of(
     if lacking:
         name = Fingerprint.parse(lacking[0]).name
         raise CollectionError(
-            f"{shown(named.file)} has no feature {name!r}, which the word model needs, and it "
+            f"{shown(named.file)} has no feature {name!r}, which the model needs, and it "
             "cannot be computed here. Run: sightline index"
         )
     return dict(zip(features, described.views, strict=True))

@@ -21,6 +21,7 @@ import numpy as np
 
 from sightline._typing import Doubles, Floats
 from sightline.collection.filters import NO_FILTERS, Filters
+from sightline.collection.index.options import quick_feature
 from sightline.collection.query import ResolvedQuery
 from sightline.collection.results import MatchKind, Results, best_hits
 from sightline.collection.search.words import Ranked, parse_words, ranked
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from sightline.collection.search import Examples
     from sightline.collection.similarity.candidates import Weighted
 
-NO_FEATURE = (
+_NO_FEATURE = (
     "Example pictures need a dense feature on at least nine tenths of the pictures. "
-    "Run: sightline index --features deep"
+    "Run: sightline index --features {}"
 )
 
 
@@ -71,7 +72,7 @@ def search_by_examples(
     words = ranked(reader, text, filters.where(root), filters.untagged)
     chosen = choose(reader.snapshot, examples.feature)
     if not chosen:
-        raise NoFeatures(NO_FEATURE)
+        raise NoFeatures(_NO_FEATURE.format(quick_feature()))
     space = FeatureSpace(reader.snapshot, chosen)
     sides = [
         [find(reader, root, p) for p in side] for side in (examples.positive, examples.negative)
@@ -94,10 +95,11 @@ def search_by_examples(
     hits, missing = best_hits(
         reader, root, both.ids[keep][order], both.scores[keep][order], k, match, learned
     )
-    constraints = ResolvedQuery.of(reader, parse_words(text)).constraints
+    asked = ResolvedQuery.of(reader, parse_words(text))
     return Results(
         tuple(hits), words.unknown, reader.snapshot.version, missing, served=reader.notice(),
-        not_learned=words.not_learned, predicted=words.predicted, constraints=constraints,
+        not_learned=words.not_learned, predicted=words.predicted,
+        constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
         store_folder=reader.store_folder,
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sightline.collection.clicks.deduplication import list_name
+from sightline.collection.corrections import Correction
 from sightline.contracts import Json
 from sightline.errors import StoreDamaged, UsageError
 from sightline.store.catalogue import Where
@@ -195,7 +196,7 @@ class SessionStart:
     Attributes
     ----------
     query : str
-        The words as typed; empty for a session that began with pictures.
+        The words, after corrections; empty for a session that began with pictures.
     examples : tuple of int or str
         Ids of pictures, or paths of pictures outside the collection.
     rows : tuple of str
@@ -212,6 +213,8 @@ class SessionStart:
         Whether only untagged pictures may appear.
     format : int
         Format of the event; above `FORMAT` if a later Sightline wrote it.
+    corrections : tuple of Correction
+        Words of the query that were searched in place of mistyped ones.
     """
 
     query: str = ""
@@ -223,14 +226,18 @@ class SessionStart:
     where: Where = field(default_factory=Where)
     untagged: bool = False
     format: int = FORMAT
+    corrections: tuple[Correction, ...] = ()
 
     def body(self) -> dict[str, Json]:
         """Return the body of the event."""
-        return {
+        body: dict[str, Json] = {
             "format": self.format, "query": self.query, "like": list[Json](self.examples),
             "rows": list[Json](self.rows), "feature": self.feature, "model": self.model,
             "version": self.version, "where": _plain(self.where), "untagged": self.untagged,
         }  # fmt: skip
+        if self.corrections:
+            body["corrections"] = [c.to_dict() for c in self.corrections]
+        return body
 
     @classmethod
     def of(cls, e: Event) -> SessionStart:
@@ -242,7 +249,7 @@ class SessionStart:
             The event does not describe the start of a session.
         """
         b = e.body
-        like, rows = b.get("like", []), b.get("rows", [])
+        like, rows, corrections = b.get("like", []), b.get("rows", []), b.get("corrections", [])
         if not isinstance(like, list) or not isinstance(rows, list) or len(like) != len(rows):
             raise StoreDamaged(f"Event {e.seq} begins no session: {b!r}")
         pictures = tuple(p if isinstance(p, int) else str(p) for p in like)
@@ -253,6 +260,7 @@ class SessionStart:
             str(b.get("model", "")), version if isinstance(version, int) else 0,
             Where() if newer else _where(e, b.get("where")), b.get("untagged") is True,
             form if isinstance(form, int) else FORMAT + 1,
+            tuple(map(Correction.from_dict, corrections if isinstance(corrections, list) else ())),
         )  # fmt: skip
 
     def check_format(self, session: str) -> None:

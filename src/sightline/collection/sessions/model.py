@@ -23,7 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
+from sightline.collection.corrections import Correction, corrected
 from sightline.collection.filters import allowed_ids
+from sightline.collection.index.options import quick_feature
+from sightline.collection.lexicon import word_forms
 from sightline.collection.search.examples import with_examples
 from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import (
@@ -287,17 +290,20 @@ def begin(
     """Return the start of a new session; vectors of its pictures are stored with it."""
     chosen = choose(reader.snapshot, feature)
     served = (chosen, reader.snapshot.model, reader.snapshot.version)
+    corrections: tuple[Correction, ...] = ()
     if query or not like:
-        parse_words(query)  # Raises for a malformed query before anything is judged.
+        # Raises for a malformed query before anything is judged.
+        meant, corrections = corrected(word_forms(reader), parse_words(query))
+        query = str(meant) if corrections else query
     if not like:
-        return SessionStart(query, (), (), *served)
+        return SessionStart(query, (), (), *served, corrections=corrections)
     if not chosen:
-        raise NoFeatures(_NO_DESCRIPTOR.format("deep"))
+        raise NoFeatures(_NO_DESCRIPTOR.format(quick_feature()))
     space = FeatureSpace(reader.snapshot, chosen)
     query_pictures = _distinct([find(reader, root, p) for p in like])
     rows = [as_text(space.row_of(reader, a, settings, compute)) for a in query_pictures]
     names = [_name(a) for a in query_pictures]
-    return SessionStart(query, tuple(names), tuple(rows), *served)
+    return SessionStart(query, tuple(names), tuple(rows), *served, corrections=corrections)
 
 
 def _distinct(pictures: Sequence[QueryPicture]) -> list[QueryPicture]:
@@ -319,7 +325,7 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
     space = FeatureSpace(snapshot, feature) if feature else None
     if space is None and not start.examples:
         remarks.append(
-            _NO_DESCRIPTOR.format("deep") + ". Judgements are kept, and train uses them."
+            _NO_DESCRIPTOR.format(quick_feature()) + ". Judgements are kept, and train uses them."
         )
     words = None
     if start.query or not start.examples:

@@ -450,7 +450,9 @@ class Session:
             model.suspected_mislabels,
             tuple(doubted), record.judged, self.start,
             not_learned=words.not_learned if words else (),
-            predicted=words.predicted if words else None, store_folder=self._store_folder,
+            predicted=words.predicted if words else None,
+            corrections=(*self.start.corrections, *(words.corrections if words else ())),
+            store_folder=self._store_folder,
         )  # fmt: skip
 
 

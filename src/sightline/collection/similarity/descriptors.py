@@ -14,6 +14,7 @@ import numpy as np
 
 from sightline import plugins
 from sightline._typing import Bools, Ints
+from sightline.collection.index.options import quick_feature
 from sightline.collection.models.dataset import View, as_view, common_features
 from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.store.snapshot import Snapshot
@@ -58,7 +59,7 @@ def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[s
     if not available:
         raise NoFeatures(
             f"No descriptor is on at least nine tenths of the {len(ids)} pictures, so they cannot "
-            "be compared. Run: sightline index --features whole-all"
+            f"be compared. Run: sightline index --features {quick_feature()}"
         )
     names = plugins.expanded(requested) or sorted(available)
     missing = [n for n in names if n not in available]

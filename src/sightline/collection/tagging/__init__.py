@@ -149,6 +149,8 @@ class Tagging:
     ) -> Scenes:
         """Group pictures by learned scenes, each with its most typical words.
 
+        Without a region model they are grouped by similarity, which needs no word.
+
         Parameters
         ----------
         words : int
@@ -193,10 +195,14 @@ class Tagging:
         return draw_regions(c.root, c.settings, localized, Path(folder), compute)
 
     def word_list(self) -> WordList:
-        """Return the owner's list of synonyms and of words that no region shows."""
-        from sightline.collection.tagging.dataset import load_list
+        """Return which words the region model joins and drops: the owner's list, and folding."""
+        from sightline.collection.tagging.dataset import load_list, region_words
 
-        return load_list(self._collection.store_folder.path)
+        folder = self._collection.store_folder
+        if not folder.exists():
+            return load_list(folder.path)
+        with folder.reader() as reader:
+            return region_words(reader)
 
     def chosen(self, pictures: Sequence[PictureLike], filters: Filters) -> NDArray[np.int64] | None:
         """Return the ids of named pictures that pass the filters; None for all."""

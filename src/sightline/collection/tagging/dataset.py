@@ -5,37 +5,32 @@ pictures have it and others do not. Of more than 60 words the most frequent are 
 four times the words exact inference takes twenty times as long.
 
 The paper merges synonyms and drops words that no region can show. Only the owner knows which these
-are, so the list is a file in the store that people edit, `tag-words.toml`:
-
-    drop = ["2019", "holiday"]
-
-    [merge]
-    bicycle = ["bike", "bikes"]
-
-It changes what is learned and suggested, not what is searched for.
+are: they are in the owner's list (`synonyms`). Forms of one word are one, and stop words are none.
 """
 
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Ints
+from sightline.collection.lexicon import word_forms
 from sightline.collection.models.dataset import tagged_and_judged
-from sightline.errors import CollectionError, UsageError
+from sightline.collection.models.evidence import NO_EVIDENCE, Evidence
+from sightline.collection.synonyms import load_synonyms
+from sightline.errors import CollectionError
 from sightline.records import Judgement, SparseRows
 from sightline.regions.cut_picture import CutPicture, unpacked
 from sightline.registry import NO_VECTORS
+from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 from sightline.words.term_ids import term_id
-from sightline.words.tokens import labels
 
 LEAST_PICTURES = 3
 MOST_WORDS = 60
@@ -117,9 +112,12 @@ def load_region_dataset(
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None],
     kind: str = "",
+    evidence: Evidence = NO_EVIDENCE,
 ) -> RegionDataset:
     """Load all pictures that have a word and have regions, of one kind if it is named."""
-    picture, term = tagged_and_judged(snapshot, judgements, counts_as)
+    picture, term = tagged_and_judged(
+        snapshot, judgements, replace(evidence, counts_as={**evidence.counts_as, **counts_as})
+    )
     tagged = np.unique(picture)
     feature = region_feature(snapshot, tagged, kind)
     ids = kept_ids(snapshot, feature, tagged)
@@ -211,9 +209,6 @@ def spelled(terms: Ints, known: Iterable[tuple[int, str]], words: WordList) -> S
     return [names[int(t)] for t in terms]
 
 
-FILE = "tag-words.toml"
-
-
 @dataclass(frozen=True, slots=True)
 class WordList:
     """Dropped words, and merged words as pairs (synonym, word)."""
@@ -243,50 +238,21 @@ class WordList:
 
 
 def load_list(folder: Path) -> WordList:
-    """Return the list of a store; an empty one if there is no file."""
-    path = folder / FILE
-    try:
-        text = path.read_bytes().decode("utf-8")
-        content = tomllib.loads(text)
-    except FileNotFoundError:
-        return WordList()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise UsageError(f"{path} cannot be read: {e}. Correct it, or remove it.") from e
-    return _checked(content, path)
+    """Return the owner's list of a store; an empty one if there is no file."""
+    owner = load_synonyms(folder)
+    merge = ((word, group[0]) for group in owner.synonyms.groups for word in group[1:])
+    return WordList(owner.not_in_regions, tuple(sorted(merge)))
 
 
-def _checked(content: Mapping[str, object], path: Path) -> WordList:
-    unknown = sorted(set(content) - {"drop", "merge"})
-    if unknown:
-        raise UsageError(f"{path} has {unknown[0]!r}; only 'drop' and [merge] are known.")
-    drop = [_word(w, path) for w in _words(content.get("drop", []), "drop", path)]
-    merge: dict[str, str] = {}
-    merges = content.get("merge", {})
-    if not isinstance(merges, dict):
-        raise UsageError(f"{path}: 'merge' must be a table. Write: [merge]")
-    for word, synonyms in merges.items():
-        for synonym in _words(synonyms, word, path):
-            merge[_word(synonym, path)] = _word(word, path)
-    for synonym, word in merge.items():
-        if synonym in drop or word in merge or word in drop:
-            raise UsageError(
-                f"{path}: {synonym!r} counts as {word!r}, but one of them is dropped or counts as "
-                "another word. Name each word once."
-            )
-    return WordList(tuple(sorted(set(drop))), tuple(sorted(merge.items())))
-
-
-def _words(value: object, name: str, path: Path) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(w, str) for w in value):
-        raise UsageError(f"{path}: {name!r} must be a list of words. Got {value!r}.")
-    return [str(w) for w in value]
-
-
-def _word(text: str, path: Path) -> str:
-    words = labels(text)
-    if len(words) != 1:
-        raise UsageError(f"{path}: {text!r} is no word. Write one label of letters or digits.")
-    return words[0]
+def region_words(reader: Reader) -> WordList:
+    """Return the owner's list with the forms of words that are folded, and without stop words."""
+    table, owner = word_forms(reader), load_list(reader.store_folder.path)
+    merge = dict(owner.merge)
+    for lexeme in table.lexicon.lexemes():
+        merge |= {form: lexeme.name for form in lexeme.forms if form != lexeme.name}
+    stop_words = (w for w in table.counts if table.lexicon.is_stop_word(w))
+    drop = {*owner.drop, *stop_words}
+    return WordList(tuple(sorted(drop)), tuple(sorted(merge.items())))
 
 
 def default_regions() -> str:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from sightline.collection.corrections import corrected
+from sightline.collection.lexicon import word_forms
 from sightline.collection.models.dataset import cleaned, tag_pairs
 from sightline.collection.query import NotLearned
 from sightline.collection.tagging.dataset import (
@@ -81,8 +83,12 @@ def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> Loca
     """Return the regions of a query's words in each hit."""
     with store_folder.reader() as reader:
         tagger = current_region_tagger(store_folder, reader.snapshot.regions)
-        query_words = [t.text for t in parse(query).terms]
-        columns = tagger.columns(term_id(t) for t in query_words)
+        known_forms = word_forms(reader)
+        query_words = [t.text for t in corrected(known_forms, parse(query))[0].terms]
+        columns = [
+            _first(tagger.columns([term_id(w), *known_forms.terms_of(w).tolist()]))
+            for w in query_words
+        ]
         known_words = [(w, j) for w, j in zip(query_words, columns, strict=True) if j is not None]
         unknown = tuple(w for w, j in zip(query_words, columns, strict=True) if j is None)
         hit_ids = np.unique(np.array([h.picture for h in hits], np.int64))
@@ -115,6 +121,11 @@ def localize(store_folder: StoreFolder, query: str, hits: Sequence[Hit]) -> Loca
         )  # fmt: skip
         localized.append(LocalizedHit(h, words, int(placed.scenes[i])))
     return LocalizedHits(query, tuple(localized), unknown)
+
+
+def _first(columns: Sequence[int | None]) -> int | None:
+    """Return the column of the first form of a word that has one."""
+    return next((j for j in columns if j is not None), None)
 
 
 def _nothing(

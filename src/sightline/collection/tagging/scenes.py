@@ -1,4 +1,7 @@
-"""Scenes: the collection grouped by the scene that the model predicts for each picture."""
+"""Scenes: the collection grouped by the scene that the model predicts for each picture.
+
+Without a region model, groups of similar pictures take their place (`tagging.groups`).
+"""
 
 from __future__ import annotations
 
@@ -60,15 +63,27 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
-    """All scenes, the largest first, and the number of pictures without the model's regions.
+    """All scenes, the largest first.
 
-    `cut_otherwise` counts those of them that have other regions.
+    Attributes
+    ----------
+    scenes : tuple of Scene
+        The scenes.
+    without_regions : int
+        The number of pictures that are in no scene, for want of the regions or the feature.
+    version : int
+        The version of the store.
+    cut_otherwise : int
+        How many of `without_regions` have other regions than the model's.
+    by : str
+        What groups them: "regions", or the feature by which they are similar.
     """
 
     scenes: tuple[Scene, ...]
     without_regions: int
     version: int
     cut_otherwise: int = 0
+    by: str = "regions"
 
     def __len__(self) -> int:
         return len(self.scenes)
@@ -79,7 +94,7 @@ class Scenes:
     def to_dict(self) -> dict[str, Json]:
         """Return the scenes as JSON."""
         return {
-            "version": self.version, "without_regions": self.without_regions,
+            "version": self.version, "without_regions": self.without_regions, "by": self.by,
             "cut_otherwise": self.cut_otherwise, "scenes": [s.to_dict() for s in self.scenes],
         }  # fmt: skip
 
@@ -89,6 +104,10 @@ def find_scenes(
 ) -> Scenes:
     """Return the scenes of pictures, all by default, with at most `n_words` words each."""
     with store_folder.reader() as reader:
+        if not reader.snapshot.regions:
+            from sightline.collection.tagging.groups import similar_groups
+
+            return similar_groups(reader, pictures, n_words)
         tagger = current_region_tagger(store_folder, reader.snapshot.regions)
         picture_ids = reader.snapshot.ids() if pictures is None else np.unique(pictures)
         ids = kept_ids(reader.snapshot, tagger.feature, picture_ids)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from sightline._typing import Ints
+from sightline.collection.models.aliases import Aliases
 from sightline.collection.models.dataset import tag_pairs, term_verdicts
 from sightline.collection.models.suspected import SUSPECTED, TagProbabilities
 from sightline.collection.models.word_model import load_word_model
@@ -116,8 +118,9 @@ def suspected_tags(
                 f"earlier release, or its ranker ({ranker}) has no scores of left-out pictures. "
                 "Run: sightline train --ranker ridge"
             )
-        tags = _present(tags, *tag_pairs(reader.snapshot), pictures)
-        judged = term_verdicts(log.judgements(), {}).keys()
+        tags, forms = _present(tags, model.aliases, *tag_pairs(reader.snapshot), pictures)
+        verdicts = term_verdicts(log.judgements(), {})
+        judged = _named(verdicts, model.aliases)
         spelled = dict(reader.catalogue.terms())
         order = np.lexsort((tags.terms, tags.pictures, -tags.wrong))
         order = order[tags.wrong[order] >= confidence]
@@ -130,19 +133,36 @@ def suspected_tags(
                 n_judged += 1
             elif picture in facts:
                 wrong = round(float(tags.wrong[at]), 4)
-                found.append(SuspectedTag(picture, facts[picture].path, spelled[term], wrong))
+                # A picture's own form of the word, as its owner wrote it.
+                found += [
+                    SuspectedTag(picture, facts[picture].path, spelled[form], wrong)
+                    for form in sorted(forms[picture, term])
+                ]
         expected = float(tags.wrong.sum())
         n_tags, version = len(tags.wrong), reader.snapshot.version
     return SuspectedTags(tuple(found), n_tags, expected, n_judged, name, version)
 
 
+def _named(pairs: Iterable[tuple[int, int]], aliases: Aliases) -> set[tuple[int, int]]:
+    """Return pairs of pictures and terms, of which some were learned as others."""
+    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    return set(zip(both[:, 0].tolist(), aliases.names_of(both[:, 1]).tolist(), strict=True))
+
+
 def _present(
-    tags: TagProbabilities, picture: Ints, term: Ints, chosen: Ints | None
-) -> TagProbabilities:
-    """Return those of tags that pictures still have, of some pictures if they were chosen."""
-    now = set(zip(picture.tolist(), term.tolist(), strict=True))
+    tags: TagProbabilities, aliases: Aliases, picture: Ints, term: Ints, chosen: Ints | None
+) -> tuple[TagProbabilities, Mapping[tuple[int, int], list[int]]]:
+    """Return those of tags that pictures still have, of some pictures if they were chosen.
+
+    Also return the forms in which each picture has each word.
+    """
+    forms: dict[tuple[int, int], list[int]] = {}
+    names = aliases.names_of(term).tolist()
+    for p, name, form in zip(picture.tolist(), names, term.tolist(), strict=True):
+        forms.setdefault((p, name), []).append(form)
     pairs = zip(tags.pictures.tolist(), tags.terms.tolist(), strict=True)
-    keep = np.fromiter((pair in now for pair in pairs), np.bool_, len(tags.pictures))
+    keep = np.fromiter((pair in forms for pair in pairs), np.bool_, len(tags.pictures))
     if chosen is not None:
         keep &= np.isin(tags.pictures, chosen)
-    return TagProbabilities(tags.pictures[keep], tags.terms[keep], tags.wrong[keep])
+    kept = TagProbabilities(tags.pictures[keep], tags.terms[keep], tags.wrong[keep])
+    return kept, forms

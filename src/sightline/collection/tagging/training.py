@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Bools, Ints
 from sightline.collection.clicks.labels import known_judgements
+from sightline.collection.models.evidence import gather_evidence
 from sightline.collection.models.lifecycle import (
     GateReport,
     apply_gate,
@@ -33,8 +34,8 @@ from sightline.collection.tagging.dataset import (
     Inputs,
     RegionDataset,
     WordList,
-    load_list,
     load_region_dataset,
+    region_words,
 )
 from sightline.collection.tagging.model import RegionTagger, load_region_tagger
 from sightline.collection.tagging.thresholds import thresholds
@@ -123,16 +124,16 @@ def train_regions(
     started = time.monotonic()
     if options.scenes < 0:
         raise ParameterError.of("scenes", "train_regions", "0 or more", options.scenes)
-    words = load_list(store_folder.path)
     with (
         store_folder.reader() as reader,
         contextlib.closing(EventLog(store_folder.events, write=False)) as log,
     ):
-        before = reader.snapshot.regions
+        before, words = reader.snapshot.regions, region_words(reader)
         judgements, _ = known_judgements(log, reader.snapshot, options.session_cap)
         dataset = load_region_dataset(
-            reader.snapshot, judgements, words.counts_as(), options.feature
-        )
+            reader.snapshot, judgements, words.counts_as(), options.feature,
+            gather_evidence(reader, judgements),
+        )  # fmt: skip
         current = load_region_tagger(store_folder, before)
     training = _RegionTraining(dataset, options.scenes, progress, compute)
     tagger = training.learn(words)

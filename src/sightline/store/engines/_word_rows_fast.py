@@ -89,17 +89,18 @@ def sum_rows(
 
 @njit(cache=True, nogil=True)
 def apply_tagged(
-    out: Floats, rows: Floats, at: Ints, weights: Floats, tagged_scores: Floats, term_row: Int32s,
-    cursor: Ints, end: Ints, marks: Bytes, start: int, stop: int, least: np.float32,
+    out: Floats, rows: Floats, at: Ints, weights: Floats, tagged_scores: Floats, word_of: Ints,
+    term_row: Int32s, cursor: Ints, end: Ints, marks: Bytes, start: int, stop: int,
+    least: np.float32,
 ) -> int:  # fmt: skip
     """Sum again for the pictures that have a word; return how many sums are not below `least`.
 
     A mark has a bit for each word that its picture has. A picture that has several words is
-    summed several times, the last time with all of them. `cursor` is the position of each word's
-    next picture.
+    summed several times, the last time with all of them. A word has a list of pictures for each of
+    its forms; `word_of` is the word of each list, and `cursor` the position of its next picture.
     """
     near = 0
-    for i in range(len(at)):
+    for i in range(len(word_of)):
         while cursor[i] < end[i] and term_row[cursor[i]] < start:
             cursor[i] += 1
         p = cursor[i]
@@ -108,7 +109,7 @@ def apply_tagged(
             p += 1
             if j < 0:
                 continue
-            mark = marks[j] | np.uint8(1 << i)
+            mark = marks[j] | np.uint8(1 << word_of[i])
             marks[j] = mark
             total = np.float32(0.0)
             for word in range(len(at)):
@@ -118,7 +119,7 @@ def apply_tagged(
                 total = part if word == 0 else total + part
             out[j] = total
             near += not (total < least)
-    for i in range(len(at)):
+    for i in range(len(word_of)):
         while cursor[i] < end[i] and term_row[cursor[i]] < stop:
             if term_row[cursor[i]] >= start:
                 marks[term_row[cursor[i]] - start] = 0
@@ -216,37 +217,43 @@ def offer_block(
 
 
 @njit(cache=True, nogil=True)
-def find_words(
-    terms: Ints, scored: Ints, indexed: Ints, term_start: Ints, n_postings: int, at: Ints,
-    cursor: Ints, end: Ints,
-) -> bool:  # fmt: skip
-    """Find the row and the pictures of each word; return whether all have a row."""
+def find_rows(terms: Ints, scored: Ints, at: Ints) -> bool:
+    """Find the row of each word; return whether all have one."""
     for i in range(len(terms)):
         at[i] = np.searchsorted(scored, terms[i])
         if at[i] == len(scored) or scored[at[i]] != terms[i]:
             return False
-        j = np.searchsorted(indexed, terms[i])
-        cursor[i] = end[i] = 0
-        if j < len(indexed) and indexed[j] == terms[i]:
-            cursor[i] = max(term_start[j], 0)
-            end[i] = min(term_start[j + 1], n_postings)
     return True
 
 
 @njit(cache=True, nogil=True)
+def find_pictures(
+    forms: Ints, indexed: Ints, term_start: Ints, n_postings: int, cursor: Ints, end: Ints
+) -> None:
+    """Find the pictures of each form."""
+    for i in range(len(forms)):
+        j = np.searchsorted(indexed, forms[i])
+        cursor[i] = end[i] = 0
+        if j < len(indexed) and indexed[j] == forms[i]:
+            cursor[i] = max(term_start[j], 0)
+            end[i] = min(term_start[j + 1], n_postings)
+
+
+@njit(cache=True, nogil=True)
 def scan(
-    terms: Ints, weights: Floats, tagged_scores: Floats, scored: Ints, rows: Floats, indexed: Ints,
-    term_start: Ints, term_row: Int32s, ids: Ints, excluded: Ints, only: Ints, filtered: bool,
-    best_scores: Floats, best_ids: Ints, count: Ints,
+    terms: Ints, weights: Floats, tagged_scores: Floats, forms: Ints, word_of: Ints, scored: Ints,
+    rows: Floats, indexed: Ints, term_start: Ints, term_row: Int32s, ids: Ints, excluded: Ints,
+    only: Ints, filtered: bool, best_scores: Floats, best_ids: Ints, count: Ints,
 ) -> int:  # fmt: skip
     """Offer the pictures of a segment to a heap of the best.
 
     If `filtered`, only the rows `only` (ascending) are offered; otherwise all but `excluded`.
     Returns FINE, NO_ROW if a word has no row of scores, or a row whose score is NaN.
     """
-    at, cursor, end = np.empty_like(terms), np.empty_like(terms), np.empty_like(terms)
-    if not find_words(terms, scored, indexed, term_start, len(term_row), at, cursor, end):
+    at, cursor, end = np.empty_like(terms), np.empty_like(forms), np.empty_like(forms)
+    if not find_rows(terms, scored, at):
         return NO_ROW
+    find_pictures(forms, indexed, term_start, len(term_row), cursor, end)
     n = min(rows.shape[1], len(ids))
     buffer, marks = np.empty(BLOCK, np.float32), np.zeros(BLOCK, np.uint8)
     first = next_excluded = 0
@@ -263,8 +270,9 @@ def scan(
         least = least_of(best_scores, count)
         near = sum_rows(out, rows, at, weights, start, stop, least)
         near += apply_tagged(
-            out, rows, at, weights, tagged_scores, term_row, cursor, end, marks, start, stop, least
-        )
+            out, rows, at, weights, tagged_scores, word_of, term_row, cursor, end, marks, start,
+            stop, least,
+        )  # fmt: skip
         while next_excluded < len(excluded) and excluded[next_excluded] < stop:
             if excluded[next_excluded] >= start:
                 out[excluded[next_excluded] - start] = -np.inf

@@ -126,7 +126,7 @@ def word_top(
     The score of a picture that has a word is not the model's, so all pictures with a word
     are scored here, by their words alone.
     """
-    tagged = _tagged(p, query.terms)
+    tagged = _tagged(p, np.concatenate([*query.groups, np.zeros(0, np.int64)]))
     if where is not None:
         tagged = np.intersect1d(tagged, where)
 

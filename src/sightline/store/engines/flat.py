@@ -279,8 +279,9 @@ def _word_scores(
 ) -> tuple[Ints, NDArray[np.float64]]:
     dense = np.zeros(len(s.base["ids"]))
     hit = np.zeros(len(dense), bool)
-    for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
-        tagged = s.postings(term)
+    words = zip(query.terms.tolist(), query.weights.tolist(), query.groups, strict=True)
+    for term, weight, forms in words:
+        tagged = s.postings_of(forms)
         dense[tagged] += weight * idf.get(term, 0.0)
         hit[tagged] = True
     rows = np.flatnonzero(hit)

@@ -127,10 +127,9 @@ class _NumpyScan:
         if len(self.total) < n:
             self.total, self.part = np.empty(n, np.float32), np.empty(n, np.float32)
         total, part = self.total[:n], self.part[:n]
-        start, term_row = s.base["term_start"], s.base["term_row"]
-        for i, at in enumerate(_positions(s.base["terms"], self.query.terms)):
+        for i, forms in enumerate(self.query.groups):
             weight, tagged_score = self.weights[i], self.tagged_scores[i]
-            tagged = term_row[start[at] : start[at + 1]] if at >= 0 else _NO_ROWS
+            tagged = s.postings_of(forms)
             if i and weight == 1:
                 tagged_sums = total[tagged] + tagged_score
                 np.add(total, rows[i], total)
@@ -146,12 +145,9 @@ class _NumpyScan:
     def _selected_sums(self, s: OpenSegment, rows: Sequence[Floats], only: Ints) -> Floats:
         """Return the weighted sums of some rows, by the same steps as those of all."""
         total = np.zeros(0, np.float32)
-        for i, at in enumerate(_positions(s.base["terms"], self.query.terms)):
+        for i, forms in enumerate(self.query.groups):
             part = rows[i][only] * self.weights[i]
-            if at >= 0:
-                start = s.base["term_start"]
-                tagged = s.base["term_row"][start[at] : start[at + 1]]
-                part[np.isin(only, tagged)] = self.tagged_scores[i]
+            part[np.isin(only, s.postings_of(forms))] = self.tagged_scores[i]
             total = total + part if i else part
         return total
 
@@ -219,6 +215,9 @@ class _CompiledScan:
             np.array(query.weights, np.float32),
             np.array(query.known, np.float32),
         )
+        groups = query.groups
+        self.forms = np.concatenate([*groups, _NO_ROWS])
+        self.word_of = np.repeat(np.arange(len(groups)), [len(g) for g in groups])
         size = min(k, sum(len(s.base["ids"]) for s in segments))
         self.best = np.empty(size, np.float32), np.empty(size, np.int64), np.zeros(1, np.int64)
 
@@ -233,9 +232,10 @@ class _CompiledScan:
         """Score the pictures of a segment: the rows `only`, or all but the rows `excluded`."""
         base = s.base
         code = self._fast.scan(
-            *self.query, scores.terms, scores.rows, base["terms"], base["term_start"],
-            base["term_row"], base["ids"], excluded if len(excluded) else _NONE_EXCLUDED,
-            _NO_ROWS if only is None else only, only is not None, *self.best,
+            *self.query, self.forms, self.word_of, scores.terms, scores.rows, base["terms"],
+            base["term_start"], base["term_row"], base["ids"],
+            excluded if len(excluded) else _NONE_EXCLUDED, _NO_ROWS if only is None else only,
+            only is not None, *self.best,
         )  # fmt: skip
         if code == self._fast.NO_ROW:
             complete = _complete(s, scores, self.query[0], score_words)

@@ -16,7 +16,7 @@ from sightline.store.locks import Lock
 from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.verify import Verified, verify
 
-_COPIED = ("config.toml", "tag-words.toml")
+_COPIED = ("config.toml", "synonyms.toml", "tag-words.toml")
 
 
 def backup(store_folder: StoreFolder, target: Path, wait: float = 0.0) -> Verified:

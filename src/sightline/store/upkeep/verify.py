@@ -27,7 +27,7 @@ from sightline.store.upkeep.permissions import Exposed, exposed, restrict
 from sightline.store.versions import FileEntry
 
 # The owner's settings and list of words, the store's name, the text log and the locks are not data.
-_SETTINGS = ("config.toml", "tag-words.toml", "identity")
+_SETTINGS = ("config.toml", "synonyms.toml", "tag-words.toml", "identity")
 # These errors mean that a database cannot be read now, not that it is damaged.
 _NO_DAMAGE = (StoreBusy, StoreFull, StoreReadOnly)
 _NOT_DATA = frozenset([*_SETTINGS, "log", "lock", "exporting", "writers", "seal.json", RUNNING])

@@ -30,6 +30,27 @@ export function pValue(p) {
 }
 
 /**
+ * A probability or a share; only what is certain is 0 or 100 %.
+ *
+ * @param {number} part
+ */
+export function percent(part) {
+  if (part > 0 && part < 0.01) return "< 1 %";
+  return part > 0.99 && part < 1 ? "> 99 %" : `${Math.round(100 * part)} %`;
+}
+
+/**
+ * The one thing that a hit shows: its kind of match, or how sure or similar it is.
+ *
+ * @param {import("./types").Hit} hit
+ */
+export function hitLabel(hit) {
+  if (hit.match === "similar") return hit.score.toFixed(3);
+  if (hit.match === "predicted" && hit.probability !== null) return percent(hit.probability);
+  return hit.match;
+}
+
+/**
  * How long something took.
  *
  * @param {number} seconds

@@ -100,6 +100,7 @@ export interface Report {
   sessions: number;
   word_model: string;
   similarity_model: string;
+  text_model: string;
   up_to_date: boolean;
   models: Model[];
 }
@@ -116,6 +117,7 @@ export interface Group {
   p: number | null;
   helped: number;
   harmed: number;
+  significantly_harmed: number;
   harmed_rate: number;
 }
 
@@ -146,6 +148,27 @@ export interface Evaluation {
   best: WordFigure[];
   worst: WordFigure[];
   harmed: HarmedQuery[];
+  texts: TextFigures | null;
+  reliability: Reliability;
+  several_reliability: Reliability;
+}
+
+export interface Reliability {
+  first_hits: number;
+  n: number;
+  ece: number | null;
+  brier_skill: number | null;
+  bins: { low: number; high: number; n: number; mean: number; right: number }[];
+}
+
+export interface TextFigures {
+  recipe: string;
+  pictures: number;
+  avgp: number;
+  untrained: number;
+  text_to_picture: number;
+  picture_to_text: number;
+  word_model: number | null;
 }
 
 export interface SkipGroup {

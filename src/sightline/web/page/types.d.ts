@@ -6,6 +6,7 @@ export interface Hit {
   path: string;
   score: number;
   match: "exact" | "predicted" | "partial" | "similar";
+  probability: number | null;
   thumbnail: string;
   original: string;
   shares?: { descriptor: string; value: number }[];
@@ -19,6 +20,20 @@ export interface Unknown {
 export interface NotLearned {
   word: string;
   pictures: number;
+  near: string[];
+}
+
+export interface Correction {
+  typed: string;
+  searched: string[];
+}
+
+export interface DescribedWord {
+  word: string;
+  score: number;
+  fits: boolean;
+  tagged: boolean;
+  lift: number;
 }
 
 export interface Constraint {
@@ -38,6 +53,7 @@ export interface Hits {
   not_learned: NotLearned[];
   predicted: boolean | null;
   constraints?: Constraint[];
+  corrections?: Correction[];
   missing: number;
   said: string[];
 }

@@ -10,6 +10,7 @@ const TEXTS = {
   "no-regions": "No model of regions is trained yet (Train).",
   "no-space": "The model has no space that words and pictures share: train one of the rankers lscmr, ssi or cca (Train).",
   "no-features": "Pictures lack the features that this needs. Index with features (Train).",
+  "query-too-long": "A query may have 64 words and 1,000 characters. Search by the whole text instead, or leave some out.",
   invalid: "The service could not understand that.",
   token: "The server was restarted. Open the address it printed, or reload this page and enter the token.",
 };

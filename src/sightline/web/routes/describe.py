@@ -17,17 +17,21 @@ router = APIRouter(prefix="/v1", tags=["describe"])
 
 
 class Word(BaseModel):
-    """A word: its probability, whether that is above the cut-off, whether the picture has it."""
+    """A word: its probability, whether that is above the cut-off, whether the picture has it.
+
+    `lift` is how many times as likely it is as on any picture with words.
+    """
 
     word: str
     score: float
     fits: bool
     tagged: bool
     carried: bool
+    lift: float
 
 
 class DescribedWords(BaseModel):
-    """Words for a picture, most probable first."""
+    """Words for a picture, those first that are likely, and more so than on any picture."""
 
     version: int
     picture: int | None
@@ -148,10 +152,7 @@ def near(word: Annotated[Words, Query()], service: Served, k: Shown) -> NearWord
 def _words(description: Annotation) -> DescribedWords:
     return DescribedWords(
         version=description.version, picture=description.picture,
-        words=[
-            Word(word=w.word, score=w.score, fits=w.fits, tagged=w.tagged, carried=w.tagged)
-            for w in description.words
-        ],
+        words=[Word.model_validate(w.to_dict()) for w in description.words],
     )  # fmt: skip
 
 

@@ -17,7 +17,15 @@ from sightline.collection.clicks.live import LiveClick, LiveRanking
 from sightline.exchange.impressions import CLICKS
 from sightline.web.limits import MOST, NAMED, QUERY
 from sightline.web.problems import Problem
-from sightline.web.shapes import NotLearnedResponse, Served, Writable, not_learned, words_only
+from sightline.web.shapes import (
+    CorrectionResponse,
+    NotLearnedResponse,
+    Served,
+    Writable,
+    corrections,
+    not_learned,
+    words_only,
+)
 
 router = APIRouter(tags=["metarank"])
 
@@ -81,12 +89,13 @@ class RankedRequest(BaseModel):
 
 
 class RankingRequest(BaseModel):
-    """Items, best first; `not_learned` as in a search."""
+    """Items, best first; `not_learned` and `corrections` as in a search."""
 
     items: list[RankedRequest]
     took: int
     version: int
     not_learned: tuple[NotLearnedResponse, ...] = ()
+    corrections: tuple[CorrectionResponse, ...] = ()
 
 
 class Accepted(BaseModel):
@@ -111,8 +120,11 @@ def rank(
     c, query = service.collection, words_only(_query(body.fields))
     found, version = c.pictures.rank(query, pictures)
     items = [RankedRequest(item=str(p), score=s) for p, s in found]
-    words = not_learned(c.words.not_learned(query))
-    return RankingRequest(items=items, took=_since(started), version=version, not_learned=words)
+    return RankingRequest(
+        items=items, took=_since(started), version=version,
+        not_learned=not_learned(c.words.not_learned(query)),
+        corrections=corrections(c.words.corrections(query)),
+    )  # fmt: skip
 
 
 @router.post("/feedback")

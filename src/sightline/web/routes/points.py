@@ -18,12 +18,14 @@ from sightline.web.problems import Problem
 from sightline.web.service import Service
 from sightline.web.shapes import (
     Body,
+    CorrectionResponse,
     Id,
     Ids,
     Limit,
     NotLearnedResponse,
     Served,
     Words,
+    corrections,
     hit,
     not_learned,
     words_only,
@@ -100,13 +102,14 @@ class Points(BaseModel):
 
 
 class PointsResponse(BaseModel):
-    """A response in Qdrant's format; `not_learned` as in a search."""
+    """A response in Qdrant's format; `not_learned` and `corrections` as in a search."""
 
     result: Points
     status: str
     time: float
     version: int
     not_learned: tuple[NotLearnedResponse, ...] = ()
+    corrections: tuple[CorrectionResponse, ...] = ()
 
 
 @router.post("/{collection}/points/query")
@@ -127,7 +130,7 @@ def query(
     took = round(time.monotonic() - started, 6)
     return PointsResponse(
         result=Points(points=points), status="ok", time=took, version=results.version,
-        not_learned=not_learned(results.not_learned),
+        not_learned=not_learned(results.not_learned), corrections=corrections(results.corrections),
     )  # fmt: skip
 
 

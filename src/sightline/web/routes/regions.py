@@ -15,11 +15,13 @@ from sightline.regions.outlines import Box as FoundBox
 from sightline.regions.outlines import Mask as FoundMask
 from sightline.web.shapes import (
     Chosen,
+    CorrectionResponse,
     HitResponse,
     Id,
     NotLearnedResponse,
     Served,
     Words,
+    corrections,
     hit,
     not_learned,
     words_only,
@@ -72,13 +74,14 @@ class HitPlace(BaseModel):
 class LocalizedHitsResponse(BaseModel):
     """Hits with the regions of the query's words.
 
-    `unknown` lists words that cannot be localized; `not_learned` as in a search.
+    `unknown` lists words that cannot be localized; `not_learned` and `corrections` as in a search.
     """
 
     version: int
     hits: list[HitPlace]
     unknown: list[str]
     not_learned: tuple[NotLearnedResponse, ...] = ()
+    corrections: tuple[CorrectionResponse, ...] = ()
 
 
 class WhyWord(BaseModel):
@@ -142,7 +145,7 @@ class ExplainedResponse(BaseModel):
 class Explanations(BaseModel):
     """Hits with the explanations of their scores; `model` is null if none was used.
 
-    `not_learned` as in a search.
+    `not_learned` and `corrections` as in a search.
     """
 
     version: int
@@ -150,6 +153,7 @@ class Explanations(BaseModel):
     recipe: str | None
     hits: list[ExplainedResponse]
     not_learned: tuple[NotLearnedResponse, ...] = ()
+    corrections: tuple[CorrectionResponse, ...] = ()
 
 
 # Maximum number of pictures that one request can explain.
@@ -192,7 +196,7 @@ def where(body: WhereBody, service: Served) -> LocalizedHitsResponse:
     version, (hits, found) = service.of_one_version(look)
     return LocalizedHitsResponse(
         version=version, hits=[_hit_place(h) for h in found.hits], unknown=list(found.unknown),
-        not_learned=not_learned(hits.not_learned),
+        not_learned=not_learned(hits.not_learned), corrections=corrections(hits.corrections),
     )  # fmt: skip
 
 
@@ -217,6 +221,7 @@ async def why(body: WhyBody, service: Served) -> Explanations:
         return Explanations(
             version=results.version, model=model or None, recipe=recipe or None, hits=hits,
             not_learned=not_learned(results.not_learned),
+            corrections=corrections(results.corrections),
         )  # fmt: skip
 
     return await service.describer.lend(look)

@@ -31,6 +31,7 @@ class Report(BaseModel):
     sessions: int
     word_model: str
     similarity_model: str
+    text_model: str
     learnt: str
     likeness: str
     up_to_date: bool
@@ -93,6 +94,7 @@ def report(service: Served) -> Report:
     return Report(
         version=version, pictures=s.pictures, with_words=s.with_words, words=s.words,
         skipped=s.skipped, sessions=n, word_model=s.word_model, similarity_model=s.similarity_model,
+        text_model=s.text_model,
         learnt=s.word_model, likeness=s.similarity_model, up_to_date=trained, models=models,
     )  # fmt: skip
 

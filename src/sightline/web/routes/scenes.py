@@ -37,6 +37,7 @@ class ScenesResponse(BaseModel):
     version: int
     scenes: list[SceneResponse]
     without_regions: int
+    by: str
 
 
 @router.get("/scenes")
@@ -47,7 +48,7 @@ def scenes(
     untagged: bool = False,
     tagged: bool = False,
 ) -> ScenesResponse:
-    """Group pictures by learned scenes."""
+    """Group pictures by learned scenes, or by similarity where no region model is trained."""
     groups = service.collection.tagging.scenes(
         words=words, filters=Filters(untagged=untagged, tagged=tagged)
     )
@@ -62,5 +63,5 @@ def scenes(
             )
             for s in groups
         ],
-        without_regions=groups.without_regions,
+        without_regions=groups.without_regions, by=groups.by,
     )  # fmt: skip

@@ -51,7 +51,8 @@ class SearchBody(Listed):
 
     Words and the `positive` examples have equal weights. `offset`,
     in place of a cursor, starts a page at any rank of the current version. `count` returns the
-    length of the list and of its part above the cut-off, for queries of words alone.
+    length of the list and of its part above the cut-off, for queries of words alone. `verbatim`
+    searches every word as it is typed.
     """
 
     query: Words
@@ -61,6 +62,7 @@ class SearchBody(Listed):
     negative: Ids = ()
     cut: bool = True
     predicted: bool = True
+    verbatim: bool = False
 
 
 class TextBody(Listed):
@@ -130,18 +132,21 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
     query, chosen = words_only(body.query), body.filters_in(service)
     if body.positive or body.negative:
         sides = service.here(body.positive), service.here(body.negative)
-        both = c.search(query, page.depth, positive=sides[0], negative=sides[1], filters=chosen)
+        both = c.search(
+            query, page.depth, positive=sides[0], negative=sides[1], verbatim=body.verbatim,
+            filters=chosen,
+        )  # fmt: skip
         return hits(both, page)
     results = c.search(
         query, page.limit, offset=page.offset, count=body.count, cut=body.cut,
-        predicted=body.predicted, filters=chosen,
+        predicted=body.predicted, verbatim=body.verbatim, filters=chosen,
     )  # fmt: skip
     return hits(results, page)
 
 
 @router.post("/search/text")
 def search_text(body: TextBody, service: Served) -> HitsResponse:
-    """Find pictures for a long text, in the space that texts and pictures share."""
+    """Find pictures for a long text, by the text model, or by the word model without one."""
     page = Page(body.k, body.cursor)
     found = service.collection.search_text(body.text, page.depth, filters=body.filters_in(service))
     return hits(found, page)

@@ -3,7 +3,7 @@
 import { lineChart } from "../charts.js";
 import { table } from "../controls.js";
 import { count, el, some } from "../dom.js";
-import { gain, pValue, share } from "../figures.js";
+import { gain, percent, pValue, share } from "../figures.js";
 
 /** @typedef {import("../reports").Evaluation} Evaluation */
 /** @typedef {import("../reports").WordFigure} WordFigure */
@@ -15,21 +15,31 @@ export function evaluation(r) {
     el("p", {}, `${r.recipe}: ${some(r.words, "word")}; ${count(r.held_out)} of ${some(r.pictures, "picture")} held out, their words hidden.`),
     r.proven ? null : el("p", { class: "warning" }, "Too few queries for a conclusion. Add words."),
     groups(r),
-    el("div", { class: "figures" }, learning(r), precisionRecall(r)),
+    el("div", { class: "figures" }, reliability(r), learning(r), precisionRecall(r)),
     el("div", { class: "figures" }, wordList("Best words", r.best), wordList("Worst words", r.worst)),
     harmed(r),
+    r.texts ? texts(r.texts) : null,
+  );
+}
+
+/** @param {import("../reports").TextFigures} t */
+function texts(t) {
+  const words = t.word_model === null ? "" : ` The word model, pictures for a text: ${share(t.word_model)}.`;
+  return el(
+    "div", {}, el("h4", {}, "Texts"),
+    el("p", {}, `${t.recipe}, on ${some(t.pictures, "held-out picture")} and their texts: mean AvgP ${share(t.avgp)}, untrained ${share(t.untrained)} (${gain(t.avgp - t.untrained)}). Pictures for a text ${share(t.text_to_picture)}, texts for a picture ${share(t.picture_to_text)}.${words}`),
   );
 }
 
 /** @param {Evaluation} r */
 function groups(r) {
   const rows = r.groups.map((g) => [
-    g.queries, count(g.n), share(g.avgp), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.p10), pValue(g.p), count(g.helped), count(g.harmed),
+    g.queries, count(g.n), share(g.avgp), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.p10), pValue(g.p), count(g.significantly_harmed),
   ]);
   return el(
     "div", {}, el("h4", {}, "Gain"),
-    table("Gain over the untrained order", ["Queries", "#n", "#AvgP", "#Untrained", "#Gain", "#P10", "#p-value", "#Better", "#Worse"], rows),
-    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. Better and worse count the queries that the model ranks better and worse than the untrained order. The p-value is the probability of so large a difference by chance alone (Wilcoxon)."),
+    table("Gain over the untrained order", ["Queries", "#n", "#AvgP", "#Untrained", "#Gain", "#P10", "#p-value", "#Worse than chance"], rows),
+    el("p", { class: "faint" }, "AvgP is 1 where all pictures that fit come first. Worse than chance are queries that 95 of 100 random orders rank better; of rare words, many fall below the mean of random orders by chance alone. The p-value is the probability of so large a difference by chance alone (Wilcoxon)."),
   );
 }
 
@@ -46,6 +56,36 @@ function learning(r) {
     summary: `From ${count(points[0][0])} to ${count(last[0])} pictures, AvgP goes from ${share(points[0][1])} to ${share(last[1])}. ${rising ? "It still rises: more words would help." : "It hardly rises at the end: more words would help little."}`,
     lines: [{ name: "Trained", points }, { name: "Untrained", points: [[0, untrained], [last[0], untrained]] }],
   });
+}
+
+/**
+ * How often the first hits of each word were right, by the probability shown with them.
+ *
+ * @param {Evaluation} r
+ */
+function reliability(r) {
+  const { n, ece, brier_skill, first_hits, bins } = r.reliability;
+  if (!n || ece === null) return null;
+  const skill = brier_skill === null ? "" : ` Brier skill over the base rate: ${gain(brier_skill)}.`;
+  const rows = bins.map((b) => [`${Math.round(100 * b.low)}–${Math.round(100 * b.high)} %`, percent(b.mean), percent(b.right), count(b.n)]);
+  return el(
+    "div", {},
+    lineChart({
+      title: "Reliability", x: "Probability shown", y: "Share that was right", most: 1,
+      summary: `${reliable(bins)} The mean difference, the calibration error, is ${share(ece)} over the first ${first_hits} hits of each word.${skill}`,
+      lines: [
+        { name: "Hits", points: bins.map((b) => /** @type {[number, number]} */ ([b.mean, b.right])) },
+        { name: "Perfectly reliable", points: [[0, 0], [1, 1]] },
+      ],
+    }),
+    table("Hits by the probability shown", ["Shown at", "#Mean", "#Right", "#Hits"], rows),
+  );
+}
+
+/** @param {Evaluation["reliability"]["bins"]} bins */
+function reliable(bins) {
+  const most = bins.filter((b) => b.low >= 0.5).sort((a, b) => b.n - a.n)[0] ?? bins[bins.length - 1];
+  return `Of the ${some(most.n, "hit")} shown at ${Math.round(100 * most.low)}–${Math.round(100 * most.high)} %, ${percent(most.right)} were right.`;
 }
 
 /** @param {Evaluation} r */
@@ -74,10 +114,11 @@ function wordList(title, words) {
 
 /** @param {Evaluation} r */
 function harmed(r) {
-  const all = r.groups.find((g) => g.queries === "all")?.harmed ?? r.groups[0]?.harmed ?? 0;
-  if (!all) return el("p", { class: "good" }, "No query ranks worse than without the model.");
+  const of = r.groups.find((g) => g.queries === "all") ?? r.groups[0];
+  const all = of?.significantly_harmed ?? 0;
+  if (!all) return el("p", { class: "good" }, "No query ranks worse than chance: than 95 of 100 random orders.");
   const rows = r.harmed.map((h) => [link(h.words, h.words), share(h.avgp), share(h.untrained), gain(h.avgp - h.untrained), count(h.n)]);
-  const title = `${some(all, "query ranks", "queries rank")} worse than without the model`;
+  const title = `${some(all, "query ranks", "queries rank")} worse than chance: than 95 of 100 random orders`;
   return el(
     "details", { class: "harmed" }, el("summary", {}, title), rows.length < all ? el("p", { class: "faint" }, `The ${rows.length} that lost most:`) : null,
     table(title, ["Query", "#AvgP", "#Untrained", "#Loss", "#Pictures that fit"], rows),
@@ -95,9 +136,4 @@ function link(query, text) {
 /** @param {string} word */
 function quoted(word) {
   return /\s/.test(word) ? `"${word.replaceAll('"', "")}"` : word;
-}
-
-/** @param {number} part */
-function percent(part) {
-  return `${Math.round(100 * part)} %`;
 }

@@ -16,6 +16,7 @@ export function reported(job) {
   if (job.verb === "evaluate") return evaluation(r);
   if (job.verb === "index") return indexed(r);
   if (r.kind === "regions") return regions(r);
+  if (r.kind === "text") return texts(r);
   return r.kind === "similarity" ? similarity(r) : words(r);
 }
 
@@ -83,6 +84,8 @@ function detailLines(r) {
  * @param {any} held
  */
 function compared(held) {
+  const harmed = held.significantly_harmed;
+  if (harmed !== undefined && harmed !== null) return `${harmed ? some(harmed, "query is", "queries are") : "no query is"} ranked worse than chance`;
   return `${some(held.helped, "query is", "queries are")} ranked better, ${held.harmed} worse`;
 }
 
@@ -96,10 +99,11 @@ function details(title, ...content) {
 
 /** @param {any} w a word that was saved from a session */
 function savedWord(w) {
-  const facts = `Saved word “${w.word}”: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
-  if (w.avgp === null) return `${facts}: not measured yet. Judge more pictures, and save them again.`;
-  const worse = w.avgp <= w.untrained ? "; no better than a random order, so judge more pictures" : "";
-  return `${facts}: AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other picture fits${worse}.`;
+  const facts = `“${w.word}”, learned against pictures without tags: on ${some(w.pictures, "picture")}, ${w.held_out} of them held out`;
+  if (w.avgp === null) return `${facts}: not measured yet. Add pictures that fit.`;
+  const worse = w.avgp <= w.untrained ? "; no better than a random order, so add pictures that fit" : "";
+  const how = w.measured_by === "leave-one-out" ? "not yet proven; with each left out in turn: " : "";
+  return `${facts}: ${how}AvgP ${share(w.avgp)}, untrained ${share(w.untrained)}, if no other picture fits${worse}.`;
 }
 
 /** @param {any} r */
@@ -126,13 +130,35 @@ function regions(r) {
   return published(r, lines, [r.version ? el("p", {}, el("a", { href: "#/review" }, "Review what it suggests"), ".") : null]);
 }
 
+/** @param {any} r */
+function texts(r) {
+  const held = r.held_out;
+  const lines = [`Trained the text model of ${some(r.words, "word")} on ${some(r.pictures, "picture")} by ${r.ranker} on ${r.features.map(bare).join(" + ")}.`];
+  if (held.pictures) {
+    lines.push(`On ${some(held.pictures, "held-out picture")} and their texts: mean AvgP ${share(held.avgp)}, untrained ${share(held.untrained)} (${gain(held.avgp - held.untrained)}). Pictures for a text ${share(held.text_to_picture)}, texts for a picture ${share(held.picture_to_text)}.`);
+  }
+  if (held.word_model !== null) {
+    const better = held.word_model > held.text_to_picture;
+    lines.push(`The word model, pictures for a text: ${share(held.word_model)}${better ? "; it is better and goes on answering texts" : ""}.`);
+  }
+  if (held.current !== null) lines.push(`The previous model: ${share(held.current)}, this one ${share(held.against_current)}, on the ${some(held.common_pictures, "text")} both know.`);
+  if (held.not_compared) lines.push("Not compared with the previous model: its features are missing.");
+  if (r.left_out) lines.push(`${some(r.left_out, "picture with words lacks", "pictures with words lack")} features and were left out.`);
+  const rows = r.trials.map((/** @type {any} */ t) => [t.ranker, t.features.map(bare).join(" + "), share(t.avgp), share(t.p10), lasted(t.train_seconds)]);
+  return published(r, lines, [
+    r.version ? el("p", {}, el("a", { href: "#/topics" }, "Topics"), ".") : null,
+    rows.length ? details(some(rows.length, "trial", "trials"), table("Trials, on validation pictures", ["Ranker", "Features", "#AvgP", "#P10", "#Time"], rows)) : null,
+    r.course ? details("Details of the model", el("p", {}, `Training: ${r.course}`)) : null,
+  ]);
+}
+
 /**
  * @param {any} r
  * @param {string[]} lines
  * @param {(Node | null)[]} more
  */
 function published(r, lines, more) {
-  const todo = r.saved?.length && r.saved.length === r.words ? "Judge more pictures, and save them again." : "Add words.";
+  const todo = r.saved?.length && r.saved.length === r.words ? "Tag or judge more pictures." : "Add words.";
   if (r.unproven) lines.push(`Unproven: too few held-out pictures to measure it. ${todo}`);
   return el(
     "div", {}, ...lines.map((text) => el("p", {}, text)),

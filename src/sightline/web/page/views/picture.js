@@ -8,6 +8,7 @@ import { whySection } from "./why.js";
 
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Picture} Picture */
+/** @typedef {import("../types").DescribedWord} DescribedWord */
 /**
  * @typedef {object} About
  * @property {string} query the words of the search; empty if there were none
@@ -163,16 +164,31 @@ async function showFacts(hit, image) {
 /** @param {number} id */
 async function showWords(id) {
   const { words } = await get(`/v1/pictures/${id}/words`, { k: 10 });
-  const lines = words.map((/** @type {{ word: string, score: number, fits: boolean, tagged: boolean }} */ w) =>
+  const lines = words.map((/** @type {DescribedWord} */ w) =>
     el(
       "li", { class: w.fits ? "" : "faint" },
       el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.tagged ? " · has the tag" : "",
     ),
   );
   return el(
-    "div", {}, el("ol", { class: "words" }, ...lines),
+    "div", {}, el("ol", { class: "words" }, ...lines), lifts(words),
     el("p", {}, el("a", { href: "#/topics" }, "Topics"), " · ", el("a", { href: "#/scenes" }, "Scenes")),
   );
+}
+
+/** @param {DescribedWord[]} words */
+function lifts(words) {
+  const rows = words.map((w) => el("li", {}, `${w.word}: ${factor(w.lift)} times as likely as on any picture`));
+  return el("details", {}, el("summary", {}, "Details"), el("ol", { class: "faint" }, ...rows));
+}
+
+/**
+ * Return a factor with two digits.
+ *
+ * @param {number} value
+ */
+function factor(value) {
+  return value < 10 ? value.toFixed(1) : count(Math.round(value));
 }
 
 /** @param {number} id */

@@ -1,6 +1,6 @@
 // Scenes: groups of pictures by learned scene.
 
-import { get, Problem } from "../api.js";
+import { get } from "../api.js";
 import { el, fill, some } from "../dom.js";
 import { searchFor } from "./picture.js";
 import { strip } from "./strip.js";
@@ -29,13 +29,13 @@ async function show(body, only) {
     const scenes = /** @type {Scene[]} */ (response.scenes).filter((s) => only === null || s.scene === only);
     fill(
       body,
-      response.without_regions ? el("p", { class: "faint" }, `${some(response.without_regions, "picture was", "pictures were")} not divided into regions yet.`) : null,
+      response.by === "regions" ? null : el("p", { class: "faint" }, "Similar pictures, grouped. To learn scenes and where words are: ", el("a", { href: "#/train" }, "train regions"), "."),
+      response.without_regions && response.by === "regions" ? el("p", { class: "faint" }, `${some(response.without_regions, "picture was", "pictures were")} not divided into regions yet.`) : null,
       only === null ? null : el("p", {}, el("a", { href: "#/scenes" }, "All scenes")),
       ...scenes.map(shown),
     );
   } catch (e) {
-    const more = e instanceof Problem && e.code === "no-regions" ? el("p", {}, "Scenes need the model of regions. ", el("a", { href: "#/train" }, "Train it"), ".") : undefined;
-    fill(body, unindexed(e) ?? notice(e, more));
+    fill(body, unindexed(e) ?? notice(e));
   }
 }
 

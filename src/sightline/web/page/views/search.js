@@ -2,12 +2,14 @@
 
 import { isAbort, post, Problem, send } from "../api.js";
 import { complain, count, el, fill, isCommand, some } from "../dom.js";
+import { hitLabel } from "../figures.js";
 import { Grid } from "../grid.js";
 import { HitList, ListChanged } from "../hitlist.js";
 import { FilterForm } from "./filters.js";
 import { Judging } from "./judging.js";
 import { openPicture } from "./picture.js";
 import { notice } from "./problem.js";
+import { queryWords } from "./querywords.js";
 import { SearchBox } from "./searchbox.js";
 import { welcome } from "./welcome.js";
 
@@ -17,7 +19,7 @@ import { welcome } from "./welcome.js";
 /**
  * What a list was searched by, whatever is in the fields meanwhile.
  *
- * @typedef {{ query: string, picture: Blob | null, like: number[] } & FilterForm["values"]} Asked
+ * @typedef {{ query: string, text: string, picture: Blob | null, like: number[] } & FilterForm["values"]} Asked
  */
 
 export const title = "Search";
@@ -48,7 +50,7 @@ class Search {
     // Whether a list is being fetched.
     this._looking = false;
     /** @type {Asked} */
-    this.asked = { query: "", picture: null, like: [], ...this.filters.values };
+    this.asked = { query: "", text: "", picture: null, like: [], ...this.filters.values };
     this.grid = new Grid("Pictures found", {
       size: () => this._shown?.size ?? 0,
       at: (i) => this._shown?.at(i),
@@ -81,7 +83,7 @@ class Search {
       this.like = [];
       this._showLike();
     }
-    this.asked = { query, picture, like: this.like, ...this.filters.values };
+    this.asked = { query, text: "", picture, like: this.like, ...this.filters.values };
     this._remember();
     await this.again();
   }
@@ -89,8 +91,8 @@ class Search {
   /** Search for the same again, without the judgements. */
   async again() {
     this.judging.forget();
-    const { query, picture, like } = this.asked;
-    if (query || picture || like.length) return this._list();
+    const { query, text, picture, like } = this.asked;
+    if (query || text || picture || like.length) return this._list();
     const turn = ++this._turn;
     this._asking?.abort();
     this._looking = false;
@@ -117,11 +119,12 @@ class Search {
    * @returns {Promise<Hits>}
    */
   _ask(asked, signal, part) {
-    const { query, picture, like, filters, untagged, tagged } = asked;
+    const { query, text, picture, like, filters, untagged, tagged } = asked;
     const wide = { k: 200, untagged, tagged, ...filters };
     if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, positive: like }, signal);
     if (picture) return send("/v1/search/picture", picture, wide, signal);
     const body = { k: 200, untagged, tagged, filters };
+    if (text) return post("/v1/search/text", { ...body, text }, { signal });
     if (!query) return post("/v1/similar", { ...body, positive: like }, { signal });
     if (like.length) return post("/v1/search", { ...body, query, positive: like }, { signal });
     const { k, offset, first } = part;
@@ -153,10 +156,19 @@ class Search {
       this.list = null;
       fill(this.told);
       if (e instanceof Problem && e.code === "nothing-indexed") await welcome(this.empty, this.box.input, () => turn === this._turn);
-      else fill(this.empty, notice(e));
+      else fill(this.empty, notice(e), e instanceof Problem && e.code === "query-too-long" ? this._wholeText() : null);
       return this.grid.restart();
     }
     if (turn === this._turn) this._show(list, performance.now() - begun, stay);
+  }
+
+  /** Offer to search by a text that is too long for a query. */
+  _wholeText() {
+    const go = () => {
+      this.asked = { ...this.asked, query: "", text: this.asked.query };
+      void this.again();
+    };
+    return el("p", {}, el("button", { type: "button", class: "primary", onclick: go }, "Search by the whole text"));
   }
 
   /**
@@ -186,40 +198,14 @@ class Search {
     if (first.missing) parts.push(`${some(first.missing, "file is", "files are")} gone`);
     parts.push(`${Math.round(took)} ms`, `version ${list.version}`, ...first.said);
     const legend = el("span", { class: "faint" }, " · ● exact: has the words · ", el("span", { class: "predicted" }, "◇ predicted"));
-    fill(this.told, el("p", {}, parts.join(" · "), legend), ...first.unknown.map((u) => this._unknown(u)), this._notLearned(first), this._constraints(first));
-  }
-
-  /**
-   * Name the words that the model has not learned, which predict nothing.
-   *
-   * @param {Hits} first
-   */
-  _notLearned(first) {
-    if (!first.not_learned.length) return null;
-    const words = first.not_learned.map((w) => `${w.word} (on ${w.pictures ? some(w.pictures, "picture") : "no picture"})`);
-    const nothing = first.predicted === false ? ". Nothing is predicted: the model has learned none of the words." : "";
-    return el("p", { class: "warning not-learned" }, `not learned: ${words.join(", ")}${nothing}`);
-  }
-
-  /**
-   * Say of each word with a plus or a minus what decided on it.
-   *
-   * @param {Hits} first
-   */
-  _constraints(first) {
-    const signed = first.constraints ?? [];
-    if (!signed.length) return null;
-    const lines = signed.map((c) => {
-      const sign = `${c.required ? "+" : "−"}${c.word}`;
-      return c.predicted ? `${sign} by tags, and by prediction on pictures without tags` : `${sign} by tags alone`;
-    });
-    return el("p", { class: "faint constraints" }, lines.join(" · "));
-  }
-
-  /** @param {import("../types").Unknown} u */
-  _unknown(u) {
-    const near = u.near.map((word) => el("button", { type: "button", class: "link", onclick: () => this._instead(u.word, word) }, word));
-    return el("p", { class: "warning" }, `No picture has the word “${u.word}”.`, near.length ? " Did you mean: " : "", ...near);
+    const ask = {
+      instead: (/** @type {string} */ word, /** @type {string} */ other) => this._instead(word, other),
+      search: (/** @type {string} */ query) => {
+        this.box.input.value = query;
+        void this.run();
+      },
+    };
+    fill(this.told, el("p", {}, parts.join(" · "), legend), ...queryWords(first, ask));
   }
 
   /**
@@ -250,14 +236,13 @@ class Search {
     const mark = this.judging.markOf(hit.id);
     const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
-    const score = hit.score.toFixed(2);
     const moved = this.judging.movement(hit.id, i);
     // Scores of a session are on another scale; show the rank.
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
-    const value = ranked ? `#${i + 1}` : score;
+    const value = ranked ? `#${i + 1}` : hitLabel(hit);
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
     const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
-    const parts = [hit.path, `${ranked ? "rank" : "score"} ${value}${moved}`, why, mark === undefined ? "" : mark ? "fits" : "does not fit"];
+    const parts = [hit.path, `${ranked ? "rank " : ""}${value}${moved}`, ranked || hit.match === "predicted" ? why : "", mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: parts.filter(Boolean).join(", ") };
   }
 
@@ -270,7 +255,8 @@ class Search {
 
   /** The body that begins a judging session, or why none can begin. */
   _beginning() {
-    const { query, picture, like, filters, untagged, tagged } = this.asked;
+    const { query, text, picture, like, filters, untagged, tagged } = this.asked;
+    if (text) return "Judging begins with a few words. Search by some of them first.";
     if (picture || (like.length && query))
       return "Judging begins with words alone, or with pictures of the collection alone. Search by one of them first.";
     const rest = { untagged, tagged, filters };

@@ -18,7 +18,7 @@ export class SearchBox {
     this._asking = null;
     this.list = el("ul", { id: "suggestions", class: "suggestions", role: "listbox", "aria-label": "Words", hidden: true });
     this.input = el("input", {
-      id: "q", type: "search", autocomplete: "off", spellcheck: false, role: "combobox", maxLength: 2000,
+      id: "q", type: "search", autocomplete: "off", spellcheck: false, role: "combobox",
       placeholder: "tree snow -people", "aria-label": "Words to search for", "aria-expanded": "false",
       "aria-controls": "suggestions", "aria-autocomplete": "list",
       oninput: () => void this._suggest(),
@@ -151,8 +151,8 @@ export class SearchBox {
   replace(word, other) {
     const written = /\s/.test(other) ? `"${other}"` : other;
     const plain = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    const token = new RegExp(`(^|\\s)([-+]?(?:\\d+(?:\\.\\d+)?:)?)"?${plain}"?(?=\\s|$)`, "iu");
-    this.input.value = this.input.value.replace(token, (_, space, mark) => space + mark + written);
+    const token = new RegExp(`(^|[^\\p{L}\\p{M}\\p{N}"'])"?${plain}"?(?![\\p{L}\\p{M}\\p{N}'])`, "iu");
+    this.input.value = this.input.value.replace(token, (_, before) => before + written);
   }
 
   /** @param {string} word */

@@ -12,7 +12,7 @@ export function strip(pictures) {
 function small(id) {
   /** @type {import("../types").Hit} */
   const hit = {
-    id, score: 0, path: `Picture ${id}`, match: "similar",
+    id, score: 0, probability: null, path: `Picture ${id}`, match: "similar",
     thumbnail: `/v1/pictures/${id}/thumbnail`, original: `/v1/pictures/${id}/original`,
   };
   return el(
