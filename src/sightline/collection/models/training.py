@@ -43,11 +43,10 @@ from sightline.collection.models.saved_words import (
 )
 from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.suspected import TagProbabilities
-from sightline.collection.models.text_model import TextModel, text_curve
+from sightline.collection.models.text_model import FITS, TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
-    FITS,
     WordModel,
     bytes_per_row,
     load_word_model,
