@@ -87,7 +87,7 @@ def test_a_text_finds_pictures_and_a_picture_texts(store_folder: StoreFolder, ra
         tagged = [set(segment.words(r).tolist()) for r in range(len(segment.ids))]
         for word in range(6):
             point, missing = space.text_point(f"They saw word{word}, and pair{word // 2} again.")
-            assert missing == ("saw",), "stop words are not worth a word"
+            assert missing == ("saw",)
             found = space.pictures(point, 15).ids - 1
             right = np.mean([p % 6 == word for p in found.tolist()])
             assert right > (0.6 if ranker == "semantic-matching" else 0.8)

@@ -130,6 +130,7 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
         alone = ask(reader, "A word1 and a word1 of zyxwvut.")
         assert alone.text_answer == TextAnswer("words", "no text model")
         assert [w.word for w in alone.not_learned] == ["zyxwvut"]
+        assert alone.wording.stop_words == ("a", "and", "of")
     figures = train_texts(store_folder).proof.extra
     with store_folder.reader() as reader:
         answered = ask(reader, "word1").text_answer
@@ -148,7 +149,7 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
         assert by_text.text_answer == TextAnswer("text") and by_text.hits
         # A word that the model to ask first has not learned is left to the other.
         monkeypatch.setattr(
-            "sightline.collection.models.text_model.TextModel.learned_term", lambda *_: None
+            "sightline.collection.models.text_model.TextModel.learned_term", lambda _, terms: None
         )
         other = ask(reader, "word1")
         assert other.text_answer == TextAnswer("words", "no word learned") and other.hits

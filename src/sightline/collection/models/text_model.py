@@ -62,7 +62,7 @@ class TextModel:
         Slope and offset of the curve from a score to a probability; None for models of early
         releases.
     aliases : Aliases
-        Terms that were learned as others, as of a word model.
+        Terms that were learned as others.
     """
 
     name: str

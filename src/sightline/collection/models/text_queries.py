@@ -164,9 +164,8 @@ def measure_candidate(
     common = _known_texts(held, current)
     if not common.any():
         return report
-    of_current = held.measure(
-        current.proof, aligned(held.dataset, current.terms, current.aliases).labels
-    ).mean()
+    now = aligned(held.dataset, current.terms, current.aliases)
+    of_current = held.measure(current.proof, now.labels).mean()
     return replace(
         report,
         current=float(of_current.avgp[common].mean()),

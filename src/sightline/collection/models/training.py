@@ -46,6 +46,7 @@ from sightline.collection.models.text_model import TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
+    FITS,
     WordModel,
     bytes_per_row,
     load_word_model,
@@ -360,7 +361,8 @@ def make_model(
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
-    aliases, base_rates = dataset.aliases, counts / len(dataset)
+    aliases = dataset.aliases
+    floors = counts / len(dataset) if dataset.unlabelled is None else np.full(len(counts), FITS)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -372,7 +374,7 @@ def make_model(
         selected = joined.selection(ordinary)
         of_proof = joined.selection(replace(ordinary, combination=proof_combination))
         proof_combination = of_proof.combination
-        base_rates = joined.values(base_rates, picture_counts(labels) / labels.shape[0])
+        floors = joined.values(floors, np.full(labels.shape[1], FITS))
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
@@ -380,7 +382,7 @@ def make_model(
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, base_rates, curve, aliases,
+        selected.cutoff, served, proof_fit, floors, curve, aliases,
     )  # fmt: skip
 
 

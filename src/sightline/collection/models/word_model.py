@@ -66,8 +66,10 @@ class WordModel:
         Fitted to everything, and without the held-out pictures.
     combination, proof_combination : Combination
         How scores of words are combined and calibrated, of each of the two.
-    base_rates : ndarray of float64
-        The share of training pictures that have each word; 0 in models of earlier releases.
+    floors : ndarray of float64
+        The least probability to show of each word that has too few pictures for a cut-off: the
+        share of training pictures that have it, and even odds for words saved from sessions, which
+        are learned from few by design. 0 in models of earlier releases.
     aliases : Aliases
         Terms that were learned as others: other forms of a word, and words that always occur with
         another.
@@ -87,7 +89,7 @@ class WordModel:
     cutoff: CutOff
     served: Fitted
     proof: Fitted
-    base_rates: Doubles
+    floors: Doubles
     text_curve: NDArray[np.float64] | None = None
     aliases: Aliases = NO_ALIASES
 
@@ -137,10 +139,10 @@ class WordModel:
         columns = np.searchsorted(self.terms, query.terms)
         return bool((self.counts[columns] >= FEWEST_TO_CUT).all())
 
-    def base_rate(self, query: WordQuery) -> float:
-        """Return how likely any picture has all words of a query, if these are independent."""
+    def floor(self, query: WordQuery) -> float:
+        """Return the least probability to show without a cut-off, if words are independent."""
         columns = np.searchsorted(self.terms, query.terms)
-        return float(self.base_rates[columns].prod())
+        return float(self.floors[columns].prod())
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""
@@ -199,7 +201,7 @@ def to_saved(
     cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
-    base_rates: Doubles,
+    floors: Doubles,
     text_curve: NDArray[np.float64] | None = None,
     aliases: Aliases = NO_ALIASES,
 ) -> tuple[dict[str, Json], Arrays]:
@@ -211,7 +213,7 @@ def to_saved(
         "proof": proof.recipe.to_json(),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
-    arrays["base_rates"] = base_rates
+    arrays["floors"] = floors
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
     arrays |= {f"proof_combination.{n}": a for n, a in proof_combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
@@ -244,7 +246,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
-            np.asarray(arrays.get("base_rates", np.zeros(len(arrays["terms"])))),
+            np.asarray(arrays.get("floors", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
             Aliases.from_arrays(arrays),
         )

@@ -13,6 +13,7 @@ better for their texts when the text model was trained (`TextAnswer`).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,16 +25,17 @@ from sightline.collection.index.tags import terms_of
 from sightline.collection.models.any_word import rank_by_any_word
 from sightline.collection.models.text_model import FITS, TextModel, load_text_model
 from sightline.collection.models.word_model import WordModel, load_word_model
-from sightline.collection.query import count_not_learned
+from sightline.collection.query import Wording, count_not_learned
 from sightline.collection.results import Results, TextAnswer, hits_of
 from sightline.collection.search.annotate import views_of
-from sightline.collection.search.topics import SharedSpace, learned_counts
+from sightline.collection.search.topics import LearnedWords, SharedSpace
 from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, NoModel, UsageError
 from sightline.records import Tags
 from sightline.settings import Settings
 from sightline.store.folder import Reader
+from sightline.words.tokens import tokens
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
@@ -183,28 +185,28 @@ def search_text(
     reader: Reader, root: bytes, text: str, k: int, where: Where, untagged: bool
 ) -> Results:
     """Rank pictures for a text."""
+    counts = Counter(tokens(text))
     allowed = allowed_ids(reader, where, untagged)
-    asked = ((m, a, learned_counts(reader, m, text)) for m, a in _answering(reader))
-    found = next(((m, a, words) for m, a, words in asked if words[0]), None)
-    if found is None:
+    models = ((m, a, LearnedWords.of(reader, m, counts)) for m, a in _answering(reader))
+    asked = next(((m, a, words) for m, a, words in models if words), None)
+    if asked is None:
         raise UsageError(
             "No model has learned any of the words of the text, so no pictures can be ranked for "
             "it. Use other words."
         )
-    model, answer, (counts, not_learned) = found
+    model, answer, words = asked
     if isinstance(model, TextModel):
         space = SharedSpace(reader, model)
-        top = space.pictures(space.point_of(counts), k, allowed)
+        top = space.pictures(space.point_of(words), k, allowed)
         scores = space.likely(top.scores).tolist()
     else:
-        terms, times = np.array(list(counts), np.int64), list(counts.values())
-        top = rank_by_any_word(reader.snapshot, model, terms, times, k, allowed)
+        top = rank_by_any_word(reader.snapshot, model, words.terms, words.times, k, allowed)
         scores = top.scores.tolist()
     hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", True, scores)
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
-        not_learned=count_not_learned(reader.snapshot, not_learned),
-        store_folder=reader.store_folder, text_answer=answer,
+        not_learned=count_not_learned(reader.snapshot, words.missing),
+        wording=Wording(words.stop_words), store_folder=reader.store_folder, text_answer=answer,
     )  # fmt: skip
 
 

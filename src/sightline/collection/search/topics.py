@@ -57,6 +57,51 @@ class Topic:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedWords:
+    """The words of a text by what a model learned them as.
+
+    Attributes
+    ----------
+    terms : ndarray of int64
+        The terms that the model knows them by, each once.
+    times : tuple of int
+        How often the text has each.
+    missing : tuple of str
+        Words that were not learned.
+    stop_words : tuple of str
+        Words that were left out because they say nothing of a picture.
+    """
+
+    terms: Ints
+    times: tuple[int, ...]
+    missing: tuple[str, ...]
+    stop_words: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, reader: Reader, model: WordModel | TextModel, counts: Mapping[str, int]
+    ) -> LearnedWords:
+        """Return the words of a text, counted."""
+        table = word_forms(reader)
+        times: Counter[int] = Counter()
+        stop_words = tuple(w for w in counts if table.lexicon.is_stop_word(w))
+        missing = []
+        for word, n in counts.items():
+            if word in stop_words:
+                continue
+            term = model.learned_term([term_id(word), *table.terms_of(word).tolist()])
+            if term is None:
+                missing.append(word)
+            else:
+                times[term] += n
+        terms = np.array(list(times), np.int64)
+        return cls(terms, tuple(times.values()), tuple(missing), stop_words)
+
+    def __bool__(self) -> bool:
+        return bool(self.times)
+
+
 class SharedSpace:
     """The points of a collection's words, texts and pictures."""
 
@@ -107,20 +152,20 @@ class SharedSpace:
 
         Words are weighted by tf-idf.
         """
-        counts, missing = learned_counts(self.reader, self.model, text)
-        if not counts:
+        words = LearnedWords.of(self.reader, self.model, Counter(tokens(text)))
+        if not words:
             raise UsageError(
                 "The text model has learned none of the words of the text, so no pictures can be "
                 "ranked for it. Use other words."
             )
-        return self.point_of(counts), missing
+        return self.point_of(words), words.missing
 
-    def point_of(self, counts: Mapping[int, int]) -> Floats:
-        """Return the point of a text by how often it has each learned term."""
+    def point_of(self, words: LearnedWords) -> Floats:
+        """Return the point of a text by its learned words."""
         from scipy.sparse import csr_matrix
 
-        at = np.searchsorted(self.model.terms, np.array(list(counts), np.int64))
-        times = np.array(list(counts.values()), np.float64)
+        at = np.searchsorted(self.model.terms, words.terms)
+        times = np.array(words.times, np.float64)
         row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.model.terms)))
         point: Floats = self.model.served.text_points(row)[0]
         return point
@@ -160,23 +205,6 @@ class SharedSpace:
             f"The model in use, {self.model.name}, was trained before pictures and texts had "
             "points in the store. Run: sightline train text"
         )
-
-
-def learned_counts(
-    reader: Reader, model: TextModel | WordModel, text: str
-) -> tuple[dict[int, int], tuple[str, ...]]:
-    """Return how often a text has each term that a model knows, in any form, and other words.
-
-    Stop words that were not learned are not among these.
-    """
-    table, learned, missing = word_forms(reader), Counter[int](), []
-    for word, n in Counter(tokens(text)).items():
-        term = model.learned_term([term_id(word), *table.terms_of(word).tolist()])
-        if term is not None:
-            learned[term] += n
-        elif not table.lexicon.is_stop_word(word):
-            missing.append(word)
-    return dict(learned), tuple(missing)
 
 
 def served_text_model(reader: Reader) -> TextModel | None:
