@@ -20,6 +20,7 @@ from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
+from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import PICTURES, TextModel
 from sightline.collection.models.versions import WORDS, measured_text
 from sightline.contracts import Json, Mapper, Part, PartDone
@@ -76,6 +77,8 @@ class WordModel:
     text_curve : ndarray of float64 or None
         From the score of a text for a picture to how likely it fits; None where they share no
         space.
+    tags : TagProbabilities or None
+        How probably each tag it learned from is wrong; None where that is unknown.
     """
 
     name: str
@@ -92,6 +95,7 @@ class WordModel:
     floors: Doubles
     text_curve: NDArray[np.float64] | None = None
     aliases: Aliases = NO_ALIASES
+    tags: TagProbabilities | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -204,6 +208,7 @@ def to_saved(
     floors: Doubles,
     text_curve: NDArray[np.float64] | None = None,
     aliases: Aliases = NO_ALIASES,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -220,6 +225,8 @@ def to_saved(
     if text_curve is not None:
         arrays["text_curve"] = text_curve
     arrays |= aliases.to_arrays()
+    if tags is not None:
+        arrays |= tags.to_arrays()
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -249,6 +256,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             np.asarray(arrays.get("floors", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
             Aliases.from_arrays(arrays),
+            TagProbabilities.from_arrays(arrays),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
