@@ -317,8 +317,12 @@ def _explain(c: Collection, results: Results) -> None:
             click.echo(line, err=True)
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
-    if results.unknown and not results.hits and not len(c.words):
-        click.echo("No picture of this collection has any word yet.", err=True)
+    if results.unknown and not results.hits:
+        frequent = ", ".join(w.word for w in c.words.vocabulary(k=8)[0])
+        if not frequent:
+            click.echo("No picture of this collection has any word yet.", err=True)
+        elif not any(u.near for u in results.unknown):
+            click.echo(f"Frequent words of this collection: {frequent}", err=True)
 
 
 def _as_json(

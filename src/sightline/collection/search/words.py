@@ -399,11 +399,12 @@ class _Search:
     def _end(self, model: WordModel, query: WordQuery) -> float:
         """Return the lowest probability to show.
 
-        Where words have too few pictures for a cut-off, it is that of any picture.
+        Where words have too few pictures for a cut-off, it is that of any picture, and for words
+        saved from sessions even odds.
         """
         if model.supports_cutoff(query):
             return self._least_probability(model, query)
-        return model.base_rate(query)
+        return model.floor(query)
 
     def _least_probability(self, model: WordModel, query: WordQuery) -> float:
         """Return the cut-off as a probability."""
