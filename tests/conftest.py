@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # times ends it; read when gRPC is first imported.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
+# Collections of tests are described by a network only where a test asks for it.
+os.environ["SIGHTLINE_STARTING_WORDS"] = "false"
+
 # A shared machine can be slow for a moment; examples are the same in every run. SIGHTLINE_LAWS=100
 # tries as many of each law that names no number of its own.
 settings.register_profile(

@@ -129,7 +129,8 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
     with store_folder.reader() as reader:
         alone = ask(reader, "A word1 and a word1 of zyxwvut.")
         assert alone.text_answer == TextAnswer("words", "no text model")
-        assert not alone.not_learned and alone.wording.stop_words == ("a", "and", "of")
+        assert [w.word for w in alone.not_learned] == ["zyxwvut"]
+        assert alone.wording.stop_words == ("a", "and", "of")
     figures = train_texts(store_folder).proof.extra
     with store_folder.reader() as reader:
         answered = ask(reader, "word1").text_answer

@@ -346,6 +346,9 @@ def show_report(r: TrainReport) -> None:
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
+    if r.suspected:
+        tags = counted(r.suspected, "suspected mislabel")
+        click.echo(f"{tags} among the tags. To see: sightline tag --suspected")
     if p.n:
         harmed = int(p.extra["significantly_harmed"])
         click.echo(

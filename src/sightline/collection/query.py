@@ -23,6 +23,7 @@ import numpy as np
 from sightline._typing import Ints
 from sightline.collection.corrections import Correction, corrected
 from sightline.collection.lexicon import WordForms, word_forms
+from sightline.collection.search.starting_words import is_answered
 from sightline.contracts import Json
 from sightline.errors import QueryError
 from sightline.store.folder import Reader
@@ -230,7 +231,8 @@ class ResolvedQuery:
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
         """Look the words of a query up in a version, and in its model if that is to be used."""
         table = word_forms(reader)
-        query, corrections = corrected(table, query)
+        keep = is_answered(reader) if use_model else None
+        query, corrections = corrected(table, query, keep)
         asked, wording = _asked(query, table)
         model = _model(reader) if use_model else None
         resolver = _Resolver(reader.snapshot, table, model, query)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sightline.collection.corrections import Correction
 from sightline.collection.query import Constraint, NotLearned, Wording
+from sightline.collection.search.starting_words import StartingWords
 from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
@@ -124,6 +125,9 @@ class Results:
         Words that were searched in place of mistyped ones.
     wording : Wording
         Stop words that were left out, and words that were taken as they are written.
+    suggested : StartingWords
+        Words that no model has learned and a network answers; hits by them have the match
+        "suggested".
     served : str
         Why another engine answered than was asked to; mostly it is empty.
     store_folder : StoreFolder or None
@@ -143,6 +147,7 @@ class Results:
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
     corrections: tuple[Correction, ...] = field(default=(), kw_only=True)
     wording: Wording = field(default_factory=Wording, kw_only=True)
+    suggested: StartingWords = field(default_factory=StartingWords, kw_only=True)
     store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
     text_answer: TextAnswer | None = field(default=None, kw_only=True)
 
@@ -162,6 +167,7 @@ class Results:
             "corrections": [c.to_dict() for c in self.corrections],
             "wording": self.wording.to_dict(), "served": self.served,
             "text_answer": None if self.text_answer is None else self.text_answer.to_dict(),
+            "suggested": [w.to_dict() for w in self.suggested.words],
         }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:

@@ -173,10 +173,10 @@ class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
-    if it has some of the words, "similar" if it was compared with pictures. `probability` is how
-    likely a prediction by words alone fits, else null; `score` only orders hits. `name` (`path`),
-    `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
-    releases.
+    if it has some of the words, "suggested" if a network found it, "similar" if it was compared
+    with pictures. `probability` is how likely a prediction or suggestion by words alone fits, else
+    null; `score` only orders hits. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a
+    model took part in the score) are of earlier releases.
     """
 
     id: int
@@ -238,6 +238,15 @@ class TextAnswerResponse(BaseModel):
     remark: str
 
 
+class StartingWordResponse(BaseModel):
+    """A word that no model has learned and a network answers, by `classes` and others."""
+
+    word: str
+    classes: list[str]
+    n_classes: int
+    closeness: float
+
+
 class HitsResponse(BaseModel):
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
@@ -251,6 +260,7 @@ class HitsResponse(BaseModel):
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
     was used. `constraints` says of each word with a sign whether tags alone decided. `corrections`
     are words that were searched in place of mistyped ones; words in quotes are searched as typed.
+    `suggested` lists the words that a network answers, since no model has learned them.
     """
 
     version: int
@@ -263,6 +273,7 @@ class HitsResponse(BaseModel):
     predicted: bool | None = None
     constraints: tuple[ConstraintResponse, ...] = ()
     corrections: tuple[CorrectionResponse, ...] = ()
+    suggested: tuple[StartingWordResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
     text_answer: TextAnswerResponse | None = None
@@ -306,10 +317,18 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
         corrections=corrections(results.corrections), missing=results.missing,
-        said=(*remarks, *results.wording.lines(), *[results.served] * bool(results.served)),
+        said=(*remarks, *results.wording.lines(), *_said_of(results)),
+        suggested=tuple(
+            StartingWordResponse.model_validate(w.to_dict()) for w in results.suggested.words
+        ),
         text_answer=None if results.text_answer is None
         else TextAnswerResponse.model_validate(results.text_answer.to_dict()),
     )  # fmt: skip
+
+
+def _said_of(results: Results) -> list[str]:
+    """Return why another engine answered, and why no network does, if so."""
+    return [text for text in (results.served, results.suggested.problem) if text]
 
 
 class Page:

@@ -61,6 +61,8 @@ class IndexReport:
     `txt_files` say how text beside pictures was read, `lost_words` what was dropped or cut while
     metadata was read; both are of the pictures that this run read.
     `tables` has one for each table of words that was read.
+    `starting_words` says that no picture has a word, and that the feature was computed by which a
+    network answers nouns.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -82,6 +84,7 @@ class IndexReport:
     left_out_new: bool = False
     txt_files: tuple[ReasonCount, ...] = ()
     lost_words: tuple[ReasonCount, ...] = ()
+    starting_words: bool = False
 
     def word_lines(self) -> list[str]:
         """Return what is to be said of words that were read beside and in pictures."""
@@ -103,6 +106,7 @@ class IndexReport:
             "left_out": [c.to_dict() for c in self.left_out],
             "txt_files": [c.to_dict() for c in self.txt_files],
             "lost_words": [c.to_dict() for c in self.lost_words],
+            "starting_words": self.starting_words,
         }  # fmt: skip
 
 

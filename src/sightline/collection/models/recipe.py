@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Arrays, Floats, Ints
+from sightline.annotators.wrong_tags import tags_kept
 from sightline.collection.models.dataset import (
     Dataset,
     View,
@@ -76,7 +77,7 @@ def _no_scores() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted recipe; `left_out` gives what `unseen` is.
+    """A fitted recipe; `left_out` gives what `unseen` is, `below` that of what it is stacked on.
 
     `saved`, if there is one, scores the words where `is_saved` is true, which were learned from
     pictures of their own, by the same features.
@@ -86,6 +87,7 @@ class Fitted:
     weightings: tuple[Weighting, ...]
     arrays: Mapping[str, NDArray[Any]]
     left_out: LeftOut = _no_scores
+    below: LeftOut = _no_scores
     saved: Fitted | None = None
     is_saved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
@@ -93,6 +95,15 @@ class Fitted:
     def unseen(self) -> Floats | None:
         """Scores of the training pictures, each as if left out; None if the ranker has none."""
         return self.left_out()
+
+    @property
+    def independent(self) -> Floats | None:
+        """Scores of the training pictures by nothing that was fitted to their own words.
+
+        A second stage is fitted to the scores of left-out pictures and to their words.
+        """
+        stacked = ranker_spec(self.recipe.ranker).stacked_on
+        return self.below() if stacked else self.left_out()
 
     def scores(self, views: Mapping[str, View], words: Ints | None = None) -> Floats:
         """Return the scores of pictures for all words, or for the words at some positions."""
@@ -217,9 +228,10 @@ def fit(
         below_unseen = base.unseen
         if below_unseen is None:
             raise ValueError(f"{spec.stacked_on!r} has no scores of left-out pictures.")
-        arrays, unseen = spec.fit_stacked(base.arrays, below_unseen, dataset.labels)
+        labels = learned_labels(recipe, below_unseen, dataset)
+        arrays, unseen = spec.fit_stacked(base.arrays, below_unseen, labels)
         stacked = Recipe(recipe.ranker, recipe.features, base.recipe.settings)
-        return Fitted(stacked, base.weightings, arrays, lambda: unseen)
+        return Fitted(stacked, base.weightings, arrays, lambda: unseen, lambda: below_unseen)
     weightings = tuple(Weighting.of(dataset.views[f], plain=spec.counts) for f in recipe.features)
     views = [w(dataset.views[f]) for f, w in zip(recipe.features, weightings, strict=True)]
     judged = None
@@ -238,6 +250,21 @@ def fit(
     )
     arrays, settings, left_out = spec.fit(*arguments)
     return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
+
+
+def learned_labels(recipe: Recipe, unseen: Floats, dataset: Dataset) -> Any:
+    """Return the labels that a recipe is fitted to: without wrong tags if these are excluded."""
+    if dict(recipe.settings).get("wrong_tags") != "excluded":
+        return dataset.labels
+    return tags_kept(unseen, dataset.labels)
+
+
+def learned(fitted: Fitted, dataset: Dataset) -> Dataset:
+    """Return training pictures with the labels that a recipe was fitted to."""
+    unseen = fitted.unseen
+    if unseen is None:
+        return dataset
+    return replace(dataset, labels=learned_labels(fitted.recipe, unseen, dataset))
 
 
 def ranker_spec(ranker: str) -> RankerSpec:

@@ -6,7 +6,8 @@ Times are reported but decide nothing, so that the same pictures always give the
 
 Of more than two rankers, each is first screened: fitted to some of the training pictures, with its
 usual hyperparameters and all features it can use. The best two are then tried on all training
-pictures, with several sets of features and the whole grid.
+pictures, with several sets of features and the whole grid. Of the best recipe its refinements are
+tried last, such as a fit without tags that are probably wrong.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from sightline.collection.models.recipe import (
     Fitted,
     Recipe,
     fit,
+    learned,
     ranker_spec,
     saved_recipe,
 )
@@ -327,9 +329,18 @@ def best_recipe(
     if screening.best is None:
         why = "; ".join(failed) or "there is nothing to choose from"
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
+    if training.unlabelled is None:
+        refined = _refinements(screening.best[0].recipe)
+        screening = _run(refined, screening, task, progress, compute, "refine")
+    assert screening.best is not None
     fitted, how = screening.best
     table = screening.table if first is None or same_pictures else screening.table + first.table
     return BestRecipe(fitted, how, sorted_results(table), tuple(failed))
+
+
+def _refinements(recipe: Recipe) -> list[Recipe]:
+    """Return the recipes that are tried once the best of the grid is known."""
+    return [recipe.with_settings(**more) for more in ranker_spec(recipe.ranker).refinements]
 
 
 def sorted_results(table: Iterable[TrialResult]) -> tuple[TrialResult, ...]:
@@ -379,7 +390,7 @@ def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, 
     if stacked:
         combination = Combination.of_logits(scores.shape[1])
     elif unseen is not None:
-        combination = fit_combination(how, unseen, task.training)
+        combination = fit_combination(how, unseen, learned(fitted, task.training))
     else:
         combination = Combination(how).fit(scores, task.validation.labels)
     combination.fill_flat()

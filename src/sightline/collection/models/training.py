@@ -42,7 +42,8 @@ from sightline.collection.models.saved_words import (
     saved_report,
 )
 from sightline.collection.models.selection import Selection, select
-from sightline.collection.models.text_model import TextModel, text_curve
+from sightline.collection.models.suspected import TagProbabilities
+from sightline.collection.models.text_model import FITS, TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
@@ -98,7 +99,8 @@ class TrainReport:
     """The report of a training.
 
     `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
-    list-wise ranker; `saved` are the words that were saved from judging sessions.
+    list-wise ranker; `saved` are the words that were saved from judging sessions. `suspected`
+    counts the tags that are probably wrong; None where that is unknown.
     """
 
     recipe: str
@@ -118,6 +120,7 @@ class TrainReport:
     course: str = ""
     saved: tuple[SavedWord, ...] = ()
     served: Recipe | None = None
+    suspected: int | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -133,7 +136,7 @@ class TrainReport:
             "left_out": self.left_out, "model": self.model, "version": self.version,
             "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "saved": [asdict(w) for w in self.saved],
+            "saved": [asdict(w) for w in self.saved], "suspected": self.suspected,
             "clicks": {
                 "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
@@ -197,6 +200,7 @@ def train(
     served_fit = None if options.dry_run else next(fits)
     saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
     extra = None
+    tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
@@ -205,7 +209,7 @@ def train(
     if served_fit is not None:
         of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
         served = replace(served, combination=of_served)
-        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra)
+        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra, tags)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["words"] = n_words
         about["proof_seen"] = proof_seen
@@ -220,7 +224,7 @@ def train(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
         time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved, served.recipe,
+        saved, served.recipe, None if tags is None else tags.suspected,
     )  # fmt: skip
 
 
@@ -357,10 +361,12 @@ def make_model(
     proof_fit: Fitted,
     proof_combination: Combination,
     saved: SavedWordModel | None = None,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
-    aliases, base_rates = dataset.aliases, counts / len(dataset)
+    aliases = dataset.aliases
+    floors = counts / len(dataset) if dataset.unlabelled is None else np.full(len(counts), FITS)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
     held = dataset.only(split(dataset)[0])
     curve = None
@@ -372,7 +378,7 @@ def make_model(
         selected = joined.selection(ordinary)
         of_proof = joined.selection(replace(ordinary, combination=proof_combination))
         proof_combination = of_proof.combination
-        base_rates = joined.values(base_rates, picture_counts(labels) / labels.shape[0])
+        floors = joined.values(floors, np.full(labels.shape[1], FITS))
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
@@ -380,7 +386,7 @@ def make_model(
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, base_rates, curve, aliases,
+        selected.cutoff, served, proof_fit, floors, curve, aliases, tags,
     )  # fmt: skip
 
 

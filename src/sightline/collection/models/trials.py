@@ -22,7 +22,14 @@ from sightline.collection.models.queries import (
     idf_in,
     picture_counts,
 )
-from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
+from sightline.collection.models.recipe import (
+    Fitted,
+    Recipe,
+    builds_on,
+    fit,
+    learned,
+    ranker_spec,
+)
 from sightline.collection.models.registry import OnRound
 from sightline.collection.models.text_queries import TextQueries
 from sightline.contracts import Json, Mapper, Progress
@@ -164,7 +171,7 @@ def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasur
     measured: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
-            combination = fit_combination(how, fitted.unseen, task.training)
+            combination = fit_combination(how, fitted.unseen, learned(fitted, task.training))
             rows = combination.rows(scores)
         else:
             combination, rows = _crossed(how, scores, task.validation)

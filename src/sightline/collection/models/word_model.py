@@ -20,6 +20,7 @@ from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
+from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import PICTURES, TextModel
 from sightline.collection.models.versions import WORDS, measured_text
 from sightline.contracts import Json, Mapper, Part, PartDone
@@ -66,14 +67,18 @@ class WordModel:
         Fitted to everything, and without the held-out pictures.
     combination, proof_combination : Combination
         How scores of words are combined and calibrated, of each of the two.
-    base_rates : ndarray of float64
-        The share of training pictures that have each word; 0 in models of earlier releases.
+    floors : ndarray of float64
+        The least probability to show of each word that has too few pictures for a cut-off: the
+        share of training pictures that have it, and even odds for words saved from sessions, which
+        are learned from few by design. 0 in models of earlier releases.
     aliases : Aliases
         Terms that were learned as others: other forms of a word, and words that always occur with
         another.
     text_curve : ndarray of float64 or None
         From the score of a text for a picture to how likely it fits; None where they share no
         space.
+    tags : TagProbabilities or None
+        How probably each tag it learned from is wrong; None where that is unknown.
     """
 
     name: str
@@ -87,9 +92,10 @@ class WordModel:
     cutoff: CutOff
     served: Fitted
     proof: Fitted
-    base_rates: Doubles
+    floors: Doubles
     text_curve: NDArray[np.float64] | None = None
     aliases: Aliases = NO_ALIASES
+    tags: TagProbabilities | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -137,10 +143,10 @@ class WordModel:
         columns = np.searchsorted(self.terms, query.terms)
         return bool((self.counts[columns] >= FEWEST_TO_CUT).all())
 
-    def base_rate(self, query: WordQuery) -> float:
-        """Return how likely any picture has all words of a query, if these are independent."""
+    def floor(self, query: WordQuery) -> float:
+        """Return the least probability to show without a cut-off, if words are independent."""
         columns = np.searchsorted(self.terms, query.terms)
-        return float(self.base_rates[columns].prod())
+        return float(self.floors[columns].prod())
 
     def least(self, query: WordQuery, best: float) -> float:
         """Return the cut-off of scores, where `best` is the highest one."""
@@ -199,9 +205,10 @@ def to_saved(
     cutoff: CutOff,
     served: Fitted,
     proof: Fitted,
-    base_rates: Doubles,
+    floors: Doubles,
     text_curve: NDArray[np.float64] | None = None,
     aliases: Aliases = NO_ALIASES,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -211,13 +218,15 @@ def to_saved(
         "proof": proof.recipe.to_json(),
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
-    arrays["base_rates"] = base_rates
+    arrays["floors"] = floors
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
     arrays |= {f"proof_combination.{n}": a for n, a in proof_combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
     arrays |= aliases.to_arrays()
+    if tags is not None:
+        arrays |= tags.to_arrays()
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -244,9 +253,10 @@ def from_saved(saved: SavedModel) -> WordModel:
             CutOff.from_arrays(_under("cutoff.", arrays)),
             Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
-            np.asarray(arrays.get("base_rates", np.zeros(len(arrays["terms"])))),
+            np.asarray(arrays.get("floors", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
             Aliases.from_arrays(arrays),
+            TagProbabilities.from_arrays(arrays),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(

@@ -13,6 +13,7 @@ better for their texts when the text model was trained (`TextAnswer`).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 

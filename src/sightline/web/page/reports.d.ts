@@ -95,6 +95,7 @@ export interface Report {
   version: number;
   pictures: number;
   with_words: number;
+  starting_words: boolean;
   words: number;
   skipped: number;
   sessions: number;

@@ -20,6 +20,7 @@ router = APIRouter(prefix="/v1", tags=["report"])
 class Report(BaseModel):
     """The state of the collection, its models, and their held-out measures.
 
+    `starting_words` says whether a network suggests pictures for nouns that no model has learned.
     `learnt` and `likeness` are what `word_model` and `similarity_model` were called earlier.
     """
 
@@ -34,6 +35,7 @@ class Report(BaseModel):
     text_model: str
     learnt: str
     likeness: str
+    starting_words: bool
     up_to_date: bool
     models: list[Model]
 
@@ -96,6 +98,7 @@ def report(service: Served) -> Report:
         skipped=s.skipped, sessions=n, word_model=s.word_model, similarity_model=s.similarity_model,
         text_model=s.text_model,
         learnt=s.word_model, likeness=s.similarity_model, up_to_date=trained, models=models,
+        starting_words=s.starting_words,
     )  # fmt: skip
 
 
