@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # times ends it; read when gRPC is first imported.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
+# Collections of tests are described by a network only where a test asks for it.
+os.environ["SIGHTLINE_STARTING_WORDS"] = "false"
+
 # A shared machine can be slow for a moment; examples are the same in every run. SIGHTLINE_LAWS=100
 # tries as many of each law that names no number of its own.
 settings.register_profile(
@@ -126,13 +129,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = ordered(items, processes)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """Let the collector of garbage leave alone what stays until the end.
 
     Each of its full rounds would look at half a million objects, and in a forked process copy them.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        # What is left is little, and most of it ends with its test.
+        gc.set_threshold(5_000, 10, 10)
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,7 @@ SightlineError                exit 1
 │   │   └── QueryTooLong               a query longer than one may be: search by a text
 │   ├── NoModel                        there is no word model yet
 │   ├── NotFittedError                 an estimator is used before fit; also a ValueError
-│   ├── NoSpace                        the model has no space shared by words and pictures
+│   ├── NoSpace                        no model has a space shared by words and pictures
 │   └── NoRegions                      there is no region model yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
 ├── CollectionError           exit 1   the folder is missing or not ready

@@ -280,7 +280,7 @@ class Top:
     scores: NDArray[np.float32]
 
 
-MatchKind = Literal["exact", "predicted", "partial", "similar"]
+MatchKind = Literal["exact", "predicted", "partial", "suggested", "similar"]
 
 
 def percent(share: float) -> str:
@@ -309,13 +309,15 @@ class Hit:
         match compare. People are shown `label`.
     match : str
         "exact" if the picture is tagged with every word of the query, "predicted" if a model ranked
-        it, "partial" if it is tagged with some of the words, "similar" if the query was a picture.
+        it, "partial" if it is tagged with some of the words, "suggested" if a network trained on
+        other pictures ranked it, "similar" if the query was a picture.
     root : bytes
         The folder of the collection.
     learned : bool
         Whether a model contributed to the score.
     probability : float or None
-        The calibrated probability that the picture fits, of a prediction by words alone.
+        The calibrated probability that the picture fits, of a prediction or suggestion by words
+        alone.
     """
 
     picture: int
@@ -334,6 +336,8 @@ class Hit:
         ('exact', 'partial')
         >>> Hit(1, b"a.jpg", 0.8, "predicted", probability=0.841).label
         '84 %'
+        >>> Hit(1, b"a.jpg", 0.8, "suggested", probability=0.8).label
+        'suggested 80 %'
         >>> Hit(1, b"a.jpg", 0.8123, "similar").label
         '0.812'
         """
@@ -341,6 +345,8 @@ class Hit:
             return f"{self.score:.3f}"
         if self.match == "predicted" and self.probability is not None:
             return percent(self.probability)
+        if self.match == "suggested" and self.probability is not None:
+            return f"suggested {percent(self.probability)}"
         return self.match
 
     @property

@@ -58,6 +58,9 @@ class Settings:
         Folder names to leave out, separated by commas.
     features : str
         Features to compute for every picture, separated by commas.
+    starting_words : bool
+        Answer nouns that no model has learned by the classes of a network trained on ImageNet
+        (needs the extra deep), and compute its feature for a collection without any word.
     wait : float
         Seconds to wait for another process that is changing the store.
     session_cap : int
@@ -91,6 +94,7 @@ class Settings:
     language: str = "auto"
     exclude: str = ""
     features: str = ""
+    starting_words: bool = True
     wait: float = 0.0
     session_cap: int = 200
     compute: str = "local"

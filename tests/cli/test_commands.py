@@ -15,6 +15,8 @@ import pytest
 from PIL import Image
 
 from sightline.cli import VERBS, main
+from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from sightline.store.folder import StoreFolder
 from sightline.store.writer import Writer
 from tests.factories.photos import make_photo, make_photos
@@ -42,6 +44,11 @@ class Shell:
         code = ended.value.code
         return Ran(code if isinstance(code, int) else 1, out, err)
 
+    def index(self, *features: str) -> None:
+        """Index in this process, which takes a tenth of the time of starting workers."""
+        c = Collection.open(self.photos, store=self.store)
+        c.index(features=features, compute=InlineCompute())
+
 
 @pytest.fixture
 def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
@@ -50,7 +57,7 @@ def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
 
 @pytest.fixture
 def indexed(shell: Shell) -> Shell:
-    assert shell("index", "--workers", "1").code == 0
+    shell.index()
     return shell
 
 

@@ -16,7 +16,7 @@ from tests.factories.sidecars import DARKTABLE, keywords_packet
 @pytest.fixture
 def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
     shell = Shell(capfd, make_photos(tmp_path / "photos"), tmp_path / "store")
-    assert shell("index", "--workers", "1").code == 0
+    shell.index()
     return shell
 
 

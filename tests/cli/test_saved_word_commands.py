@@ -27,7 +27,7 @@ def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
     (tmp_path / "photos").mkdir()
     paint(tmp_path / "photos", 90, False, 0)
     shell = Shell(capfd, tmp_path / "photos", tmp_path / "store")
-    assert shell("index", "--features", "mean-colour").code == 0
+    shell.index("mean-colour")
     return shell
 
 

@@ -47,6 +47,8 @@ def test_search_names_words_that_were_not_learned(shell: Shell) -> None:
     assert learnt and set(learnt) <= set(ran.out.splitlines())
     ran = shell("search", "red xyzzy")
     assert ran.err.splitlines()[-1] == "not learned: xyzzy (on no picture)" and ran.out
+    frequent = shell("search", "xyzzy").err.splitlines()[-1]
+    assert frequent.startswith("Frequent words of this collection: cold, warm, ")
     ran = shell("search", "bathes")
     assert ran.err.splitlines() == [
         "not learned: bathes (on 1 picture)",

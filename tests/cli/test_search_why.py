@@ -31,7 +31,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
     paint_squares(tmp_path / "photos", 48)
     shell = Shell(capfd, tmp_path / "photos", tmp_path / "store")
-    assert shell("index", "--features", "mean-colour").code == 0
+    shell.index("mean-colour")
     return shell
 
 

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from sightline.regions.outlines import Mask
 from tests.cli.test_commands import Shell
 from tests.factories.tagged_collections import UNTAGGED, N, copied, painted, words_of
@@ -151,10 +152,10 @@ def test_after_a_refit_the_advice_is_to_train_again(shell: Shell, tmp_path: Path
     c = Collection.open(photos, store=tmp_path / "own", workers=1)
     for p in sorted(photos.iterdir())[60:]:
         p.unlink()
-    c.index()
+    c.index(compute=InlineCompute())
     c.models.train_regions(feature="regions", scenes=1)
     Image.fromarray(painted(300)).save(photos / "300.png")
-    c.index(refit=True)
+    c.index(refit=True, compute=InlineCompute())
     own = Shell(shell.capfd, photos, tmp_path / "own")
     advice = "cut into regions anew since the training. Run: sightline train regions"
     for verb in ("tag", "scenes"):

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 from tests.cli.test_commands import Shell
 from tests.factories.photos import paint_some_with_words
 from tests.factories.plugins import plugged
@@ -29,12 +31,32 @@ def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
     shell = Shell(capfd, paint_some_with_words(tmp_path / "photos"), tmp_path / "store")
-    assert shell("index", "--workers", "1", "--features", "mean-colour").code == 0
+    shell.index("mean-colour")
     return shell
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a collection with a model that can tell texts; to be copied."""
+    folder = tmp_path_factory.mktemp("telling")
+    with pytest.MonkeyPatch.context() as patch, plugged(patch):
+        photos = paint_some_with_words(folder / "photos")
+        c = Collection.open(photos, store=folder / "store")
+        c.index(features=["mean-colour"], compute=InlineCompute())
+        c.train(rankers=["lscmr:ndcg@10"])
+    return folder
+
+
 @pytest.fixture
-def trained(shell: Shell) -> Shell:
+def trained(made: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    """Run commands in a copy of its store; its pictures are shared."""
+    shutil.copytree(made / "store", tmp_path / "store")
+    return Shell(capfd, made / "photos", tmp_path / "store")
+
+
+@pytest.fixture
+def trained_here(shell: Shell) -> Shell:
+    """Train by a command; the pictures may be changed."""
     ran = shell("train", "--ranker", "lscmr", "--optimise", "ndcg@10")
     assert ran.code == 0 and "lscmr:ndcg@10 on mean-colour" in ran.out, ran.err
     assert re.search(r"Rounds: \d+ rounds?, objective 0\.\d+ .*(converged|max_)", ran.out)
@@ -127,7 +149,8 @@ def test_equal_texts_are_told_once_with_all_their_pictures(shell: Shell, tmp_pat
         assert not any("only" in t["text"] for t in told)
 
 
-def test_texts_are_those_of_the_version_that_is_served(trained: Shell) -> None:
+def test_texts_are_those_of_the_version_that_is_served(trained_here: Shell) -> None:
+    trained = trained_here
     before = texts_of(trained, "1", "-t", "50")
     files = sorted(trained.photos.glob("*.png"))
     version = json.loads(trained("search", "red", "--json").out)["version"]
@@ -178,7 +201,7 @@ def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
     hits = said["hits"]
     missing = {"word": "zyxwvut", "pictures": 0, "near": []}
     assert missing in said["not_learned"] and said["predicted"] is True
-    assert "not learned: an (on no picture), old (on no picture)" in ran.err
+    assert "not learned: old (on no picture), house" in ran.err
     assert not any(w["word"] == "red" for w in said["not_learned"])
     tagged = {
         h["picture"]
@@ -192,7 +215,7 @@ def test_a_text_asks_for_pictures(trained: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("topics", "zyxwvut"), "The word model has not learned 'zyxwvut'."),
+        (("topics", "zyxwvut"), "The text model has not learned 'zyxwvut'."),
         (("topics", "--dimension", "99"), "There are dimensions from 0 to"),
         (("topics", "--sheet", "a.png"), "name it: --dimension 0"),
         (("topics", "-t", "0"), "at least 1"),
@@ -214,18 +237,41 @@ def test_texts_of_unknown_words_and_empty_ones_are_refused(trained: Shell, tmp_p
     for text in ("zyxwvut qwpoeiru", "", "  \n"):
         article.write_text(text)
         ran = trained("search", "--text-file", str(article))
-        assert ran.code == 2 and "has learned none of the" in ran.err
+        assert ran.code == 2 and "has learned any of the words" in ran.err
 
 
-def test_models_without_a_shared_space_say_so(shell: Shell, tmp_path: Path) -> None:
+def test_without_a_text_model_the_word_model_answers_texts_alone(
+    shell: Shell, tmp_path: Path
+) -> None:
+    article = tmp_path / "article.txt"
+    article.write_text("A red house.")
+    search = ("search", "--text-file", str(article), "--json")
     assert "There is no word model yet" in shell("describe", "1").err
+    assert "no word model yet, nor a text model" in shell(*search).err
     assert shell("train", "--ranker", "ridge").code == 0
-    for arguments in (
-        ("topics",),
-        ("search", "--text-file", __file__),
-        ("describe", "1", "--texts"),
-    ):
+    for arguments in (("topics",), ("describe", "1", "--texts")):
         ran = shell(*arguments)
-        assert ran.code == 2 and "train --ranker lscmr" in ran.err
+        assert ran.code == 2 and "no text model yet. Run: sightline train text" in ran.err
+    ran = shell(*search)
+    assert "Answered by the word model, since there is no text model" in ran.err
+    said = json.loads(ran.out)
+    assert said["hits"] and said["text_answer"]["model"] == "words"
     # Any model can describe.
     assert shell("describe", "1", "--no-cutoff").code == 0
+
+
+def test_a_text_model_leaves_searches_by_words_as_they_are(shell: Shell, tmp_path: Path) -> None:
+    assert shell("train", "--ranker", "ridge").code == 0
+    before = json.loads(shell("search", "red", "--json").out)
+    ran = shell("train", "text", "--ranker", "cca", "--force")
+    assert ran.code == 0 and "Trained the text model" in ran.out, ran.err
+    after = json.loads(shell("search", "red", "--json").out)
+    assert after["hits"] == before["hits"] and after["version"] > before["version"]
+    assert shell("topics").code == 0
+    assert "text model" in shell("doctor").out and "texts: " in shell().out
+    article = tmp_path / "article.txt"
+    article.write_text("A red house.")
+    ran = shell("search", "--text-file", str(article), "--json")
+    assert "Answered by the" in ran.err
+    assert json.loads(ran.out)["hits"]
+    assert shell("train", "text", "--ranker", "ridge").code == 2

@@ -19,7 +19,7 @@ SHUFFLED = (5, 2, 7, 0, 3, 6, 1, 4)
 @pytest.fixture
 def shell(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
     shell = Shell(capfd, make_photos(tmp_path / "photos", 8), tmp_path / "store")
-    assert shell("index", "--workers", "1").code == 0
+    shell.index()
     return shell
 
 

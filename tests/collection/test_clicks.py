@@ -15,6 +15,7 @@ from sightline.collection.clicks import labels, log_import
 from sightline.collection.clicks.labels import FromClicks, from_clicks, known_judgements
 from sightline.collection.clicks.log_import import import_clicks
 from sightline.collection.models.training import TrainOptions, TrainReport, is_trained, train
+from sightline.compute.inline import InlineCompute
 from sightline.errors import DataError, Interrupted, ParameterError, UsageError
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.progress import NoProgress
@@ -328,7 +329,7 @@ def test_the_verb_of_a_collection(tmp_path: Path) -> None:
 
     photos = make_photos(tmp_path / "photos", 4)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
-    c.index()
+    c.index(compute=InlineCompute())
     records = [ubi_query("1", "tree", ["000.jpg", "001.jpg"]), ubi_event("1", "001.jpg", 2)]
     path = write_lines(tmp_path / "log", records)
     report = c.clicks.import_logs(path)

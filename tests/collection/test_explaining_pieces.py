@@ -108,7 +108,7 @@ def model_of(served: Fitted, how: How) -> QueryScorer:
     learnt = cast(WordModel, SimpleNamespace(served=served, combination=combination))
     at = np.arange(2)
     weights = combination.weights([1.0, 1.0])
-    return QueryScorer(learnt, at, weights, combination.known_.astype(np.float32))
+    return QueryScorer(learnt, at, weights, combination.known_.astype(np.float32), weights)
 
 
 @pytest.mark.parametrize("how", WAYS)

@@ -196,3 +196,28 @@ def test_captions_name_their_language(tmp_path: Path) -> None:
     assert all(model.learned_term([term_id(w)]) is None for w in ("haus", "casa", "utf8", "the"))
     # What is not learned is still searched.
     assert len(exact(c, "haus")) > 50 and exact(c, "casa") == exact(c, "haus")
+
+
+def test_stored_captions_are_divided_by_language_without_reading_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photos = paint_some_with_words(tmp_path / "photos")
+    caption = "A house with the sun.\nde.utf8=Ein Haus mit der Sonne."
+    (photos / "003_x.txt").write_text(caption)
+    c = Collection.open(photos, store=tmp_path / "store", workers=1)
+    with monkeypatch.context() as earlier:
+        # Earlier releases kept one text.
+        earlier.setattr("sightline.collection.index.tags._by_language", lambda words: [words])
+        earlier.setattr("sightline.collection.index.run._LANGUAGES_READ", "another")
+        c.index(compute=InlineCompute())
+    assert [t.text for t in c.pictures.words("003_x.png")] == [caption]
+    with monkeypatch.context() as unread:
+        # A file that is read raises.
+        unread.setattr(InlineCompute, "run", None)
+        report = c.index(compute=InlineCompute())
+    assert (report.added, report.changed) == (0, 1)
+    assert {t.source: t.text for t in c.pictures.words("003_x.png")} == {
+        "txt": "A house with the sun.", "txt:de": "Ein Haus mit der Sonne.",
+    }  # fmt: skip
+    assert exact(c, "haus") == exact(c, "house") == {"003_x.png"}
+    assert c.index(compute=InlineCompute()).changed == 0

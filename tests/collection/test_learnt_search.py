@@ -11,6 +11,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.compute.features import load_feature
+from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, Interrupted, UsageError
 from sightline.measures.many import measure_queries
 from sightline.store.models import arrays_file
@@ -28,7 +29,7 @@ def _plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def c(tmp_path: Path) -> Collection:
     photos = paint_some_with_words(tmp_path / "photos")
     found = Collection.open(photos, store=tmp_path / "store", workers=1)
-    found.index(features=["mean-colour"])
+    found.index(features=["mean-colour"], compute=InlineCompute())
     return found
 
 
@@ -64,7 +65,7 @@ def test_filters_and_signs_hold_for_learnt_hits_too(c: Collection) -> None:
 def test_words_a_picture_has_count_as_known(c: Collection, tmp_path: Path) -> None:
     """A picture that has one of two words ranks by the other alone."""
     (tmp_path / "photos" / "090_x.txt").write_text("cold")
-    c.index()
+    c.index(compute=InlineCompute())
     c.train()
     hits = {h.name: h for h in c.search("red cold", 500, cut=False)}
     assert not hits["090_x.png"].tagged
@@ -75,7 +76,7 @@ def test_new_pictures_are_scored_as_they_are_indexed(c: Collection, tmp_path: Pa
     c.train()
     before = len(c.search("blue", 500).hits)
     paint(tmp_path / "photos", 6, False, 2, start=102)
-    assert c.index().added == 6
+    assert c.index(compute=InlineCompute()).added == 6
     hits = c.search("blue", 500).hits
     assert len(hits) == before + 1 and "104_x.png" in {h.name for h in hits if h.learned}
 
@@ -84,7 +85,7 @@ def test_words_that_were_not_learnt_leave_the_others_their_hits(
     c: Collection, tmp_path: Path
 ) -> None:
     (tmp_path / "photos" / "000_x.txt").write_text("red, warm, unique")
-    c.index()
+    c.index(compute=InlineCompute())
     c.train()
     hits = c.search("unique red", 50).hits
     assert [h.name for h in hits if h.tagged] == ["000_x.png"]
@@ -101,7 +102,7 @@ def test_training_computes_the_features_it_needs_and_keeps_doing_so(
     photos.mkdir()
     paint(photos, 60, True, 0)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
-    c.index()
+    c.index(compute=InlineCompute())
     monkeypatch.setattr(
         "sightline.collection.models.requirements.default_features", lambda: ["mean-colour"]
     )
@@ -109,7 +110,7 @@ def test_training_computes_the_features_it_needs_and_keeps_doing_so(
     assert [f.name for f in c.pictures.features() if f.used] == ["mean-colour"]
     paint(photos, 6, False, 1, start=60)
     again = Collection.open(photos, store=tmp_path / "store", workers=1)
-    again.index()
+    again.index(compute=InlineCompute())
     assert {f.pictures for f in again.pictures.features() if f.name == "mean-colour"} == {66}
     assert again.search("red", 50, filters=Filters(untagged=True)).hits
 
@@ -119,7 +120,7 @@ def test_it_is_known_whether_there_is_anything_new_to_learn(c: Collection, tmp_p
     c.train()
     assert c.models.is_current()
     (tmp_path / "photos" / "091_x.txt").write_text("green")
-    c.index()
+    c.index(compute=InlineCompute())
     assert not c.models.is_current()
 
 
@@ -205,7 +206,7 @@ def test_a_model_folder_of_another_store_is_not_believed(c: Collection, tmp_path
     with c.store_folder.reader() as reader:
         name = reader.snapshot.model
     other = Collection.open(tmp_path / "photos", store=tmp_path / "other", workers=1)
-    other.index(features=["mean-colour"])
+    other.index(features=["mean-colour"], compute=InlineCompute())
     other.train(rankers=["pamir"])
     with other.store_folder.reader() as reader:
         strange = other.store_folder.models / reader.snapshot.model
@@ -251,7 +252,7 @@ def test_a_model_whose_features_are_gone_leaves_search_as_it_was(
     c.train()
     monkeypatch.setattr("plugin_features.MeanColour.version", 2)
     load_feature.cache_clear()
-    report = c.index()
+    report = c.index(compute=InlineCompute())
     load_feature.cache_clear()
     assert any("lack the features the model was trained on" in p for p in report.problems)
     hits = c.search("red cold", 500).hits
@@ -263,7 +264,7 @@ def test_a_dry_run_computes_no_features(tmp_path: Path) -> None:
     photos.mkdir()
     paint(photos, 30, True, 0)
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
-    c.index()
+    c.index(compute=InlineCompute())
     with pytest.raises(UsageError, match="a dry run computes none"):
         c.train(dry_run=True)
     assert not (tmp_path / "store" / "config.toml").exists()

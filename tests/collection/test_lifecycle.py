@@ -14,6 +14,7 @@ from sightline.collection.models.versions import (
     MODEL_KINDS,
     REGIONS,
     SIMILARITY,
+    TEXT,
     WORDS,
     ModelKind,
     proof_of,
@@ -43,12 +44,19 @@ STORED: dict[str, dict[str, Json]] = {
         "n": 51, "candidate": 0.5, "same": 0.1, "current": 0.45, "against": 0.46, "given": 12,
         "right": 9, "unproven": False, "forced": False,
     },
+    "text": {
+        "n": 51, "candidate": 0.5, "untrained": 0.1, "p": 0.01, "helped": 40, "harmed": 3,
+        "current": 0.45, "against_current": 0.46, "n_both": 44, "not_compared": False,
+        "text_to_picture": 0.6, "picture_to_text": 0.4, "word_model": 0.7, "unproven": False,
+        "forced": False, "trained": 7,
+    },
 }  # fmt: skip
 
 
 def measured(kind: ModelKind) -> GateReport:
     """Return a report whose figures are those of `STORED`."""
     extra = {"p10": 0.3, "bep": 0.2, "single": 0.2, "given": 12, "right": 9}
+    extra |= {"text_to_picture": 0.6, "picture_to_text": 0.4, "word_model": 0.7}
     common = (0.45, 0.5, 51) if kind is SIMILARITY else (0.45, 0.46, 44)
     test = {} if kind is REGIONS else {"p": 0.01, "helped": 40, "harmed": 3}
     own = {name: v for name, v in extra.items() if name in kind.figures}
@@ -75,7 +83,10 @@ def test_figures_of_earlier_releases_are_listed(kind: ModelKind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.name)
 def test_every_stored_figure_is_a_field_or_an_extra_figure(kind: ModelKind) -> None:
     own = {f.name for f in fields(GateReport)}
-    extra = {"words": {"p10", "bep"}, "likeness": {"single"}, "regions": {"given", "right"}}
+    extra = {
+        "words": {"p10", "bep"}, "likeness": {"single"}, "regions": {"given", "right"},
+        "text": {"text_to_picture", "picture_to_text", "word_model"},
+    }  # fmt: skip
     assert set(kind.figures.values()) - own == extra[kind.name]
     assert kind.pointer in {f.name for f in fields(Version)}
 
@@ -97,6 +108,7 @@ def test_what_was_not_measured_is_stored_as_null(kind: ModelKind) -> None:
         (SIMILARITY, 0.098, 0.1, False),
         (REGIONS, 0.0995, 0.1, True),
         (REGIONS, 0.098, 0.1, False),
+        (TEXT, 0.0995, 0.1, False),
     ],
 )
 def test_the_gate_compares_with_the_baseline(

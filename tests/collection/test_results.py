@@ -11,6 +11,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.results import MOST_SHOWN
+from sightline.compute.inline import InlineCompute
 from sightline.errors import MissingExtra
 from tests.factories.photos import make_photo
 
@@ -24,7 +25,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     make_photo(folder / "photos" / "a <b>.jpg", 3)
     (folder / "photos" / "a <b>.txt").write_text("red, odd")
     c = Collection.open(folder / "photos", store=folder / "store", workers=1)
-    c.index(features=["color"])
+    c.index(features=["color"], compute=InlineCompute())
     return c
 
 

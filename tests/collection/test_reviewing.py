@@ -10,7 +10,9 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.tagging.review import Review, pending, settle
-from sightline.collection.tagging.suggest import Suggestion
+from sightline.collection.tagging.suggest import Suggestion, Suggestions
+from sightline.collection.tagging.suspected import SuspectedTag
+from sightline.compute.inline import InlineCompute
 from sightline.errors import StoreBusy, UsageError
 from sightline.store.locks import Lock
 from tests.factories.judging_collections import events_of
@@ -22,18 +24,20 @@ def own(tagged: Path, tmp_path: Path) -> Collection:
     return copied(tagged, tmp_path)
 
 
-def key(s: Suggestion) -> tuple[int, str, bool]:
+def key(s: Suggestion | SuspectedTag) -> tuple[int, str, bool]:
     return s.picture, s.word, s.add
 
 
-def has_word(c: Collection, s: Suggestion) -> bool:
+def has_word(c: Collection, s: Suggestion | SuspectedTag) -> bool:
     return any(s.word in t.tags for t in c.pictures.words(s.picture))
 
 
 def some(review: Review) -> tuple[Suggestion, Suggestion, Suggestion]:
     """Return two proposals, of pictures without words, and the doubt that is right."""
-    add = [s for s in review.suggestions if s.add and not review.queue.abstained]
-    return add[0], add[1], next(s for s in review.suggestions if not s.add)
+    assert isinstance(review.queue, Suggestions) and not review.queue.abstained
+    suggestions = review.queue.suggestions
+    add = [s for s in suggestions if s.add]
+    return add[0], add[1], next(s for s in suggestions if not s.add)
 
 
 def test_answers_are_in_the_log_before_the_next_question(own: Collection) -> None:
@@ -86,7 +90,7 @@ def test_a_no_is_remembered_for_good_also_by_the_next_model(own: Collection) -> 
         _, no, doubt = some(review)
         review.answer(no, False)
         review.answer(doubt, False)  # It is a cow, says the owner.
-    assert own.index().seen
+    assert own.index(compute=InlineCompute()).seen
     with own.store_folder.reader() as reader:
         assert reader.snapshot.regions
     left = own.tag()

@@ -21,7 +21,7 @@ from sightline.records import FeatureRows
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.upkeep.rollback import describe_versions
 from sightline.store.versions import Segment
-from tests.factories.failing_disks import Disk, loaded_sqlite, run_child
+from tests.factories.failing_disks import KILLS, Disk, loaded_sqlite, run_child
 from tests.factories.photos import make_photo, make_photos
 
 FEATURES = ["color"]
@@ -305,7 +305,7 @@ def test_a_rollback_or_index_killed_anywhere_leaves_no_wrong_row(
         c.index(compute=InlineCompute())
 
     steps = run_child(work, Disk(c.store_folder.path, tmp_path / "shadow", 0)).steps
-    for stop_at in range(1, steps, max(1, steps // 60)):
+    for stop_at in range(1, steps, -(-steps // KILLS)):
         shutil.rmtree(c.store_folder.path)
         shutil.copytree(kept, c.store_folder.path)
         crash = run_child(work, Disk(c.store_folder.path, tmp_path / f"shadow-{stop_at}", stop_at))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sightline.collection import Collection
+from sightline.collection.sessions.explain import SessionExplanation
 from sightline.collection.sessions.session import Session
 from sightline.feedback.scale import LARGEST
 from tests.factories.judging_collections import judged_collection, kind_of
@@ -33,11 +34,10 @@ def judge_some(session: Session, kind: int = 2, n: int = 8) -> None:
     session.mark(positive=fit, negative=[p for p in range(100, 121) if kind_of(p) != kind])
 
 
-def shares_told(session: Session) -> tuple[float, float]:
+def shares_told(session: Session, whys: dict[int, SessionExplanation]) -> tuple[float, float]:
     """Return the share that a session tells, and that of what it says of each unjudged picture."""
     ranking = session.next(240, hide_judged=True)
-    whys = [session.why(h) for h in ranking]
-    own = np.array([w.untrained for w in whys])
+    own = np.array([whys[h.picture].untrained for h in ranking])
     learnt = np.array([h.score for h in ranking]) - own
     return ranking.share, float(own.std() / (own.std() + learnt.std()))
 
@@ -52,11 +52,12 @@ def test_scores_are_bounded_and_the_share_is_measured(
     judge_some(session)
     ranking = session.next(240)
     assert max(abs(h.score) for h in ranking) <= 2 * LARGEST
-    told, measured = shares_told(session)
+    whys = {h.picture: session.why(h) for h in ranking}
+    told, measured = shares_told(session, whys)
     if told < 1:
         assert told == pytest.approx(measured, abs=1e-3)
     for h in ranking:
-        why = session.why(h)
+        why = whys[h.picture]
         total = why.untrained + why.rest + sum(b.contribution for b in why.because)
         assert total == pytest.approx(h.score, abs=1e-4) and abs(why.untrained) <= LARGEST
 

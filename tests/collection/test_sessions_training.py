@@ -10,6 +10,7 @@ import pytest
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.models.dataset import Dataset, load_dataset
+from sightline.compute.inline import InlineCompute
 from sightline.store.events import EventLog, NewEvent
 from sightline.store.writer import Judging
 from sightline.words.term_ids import term_id
@@ -143,13 +144,13 @@ def test_words_of_a_session_survive_an_edit_of_the_picture_and_a_repair(tmp_path
 
     photos = make_photos(tmp_path / "photos")
     c = Collection.open(photos, store=tmp_path / "store", workers=1)
-    c.index(features=["color"])
+    c.index(features=["color"], compute=InlineCompute())
     session = c.judge(pictures="000.jpg")
     session.mark(positive=["001.jpg"], negative=["002.jpg"])
     session.save_as("treasure")
     session.close()
     make_photo(photos / "001.jpg", 77)
-    c.index()
+    c.index(compute=InlineCompute())
     assert [h.path for h in c.search("treasure")] == [b"001.jpg"]
     c.store_folder.catalogue.unlink()
     c.store.repair(lambda _: None)

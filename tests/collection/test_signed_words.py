@@ -9,6 +9,7 @@ import pytest
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
+from sightline.compute.inline import InlineCompute
 from sightline.store.snapshot import Snapshot
 from tests.factories.photos import COLOURS, paint_some_with_words
 from tests.factories.plugins import plugged
@@ -25,7 +26,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
         photos = paint_some_with_words(folder / "photos")
         (photos / "000_x.txt").write_text("unique, " + (photos / "000_x.txt").read_text())
         collection = Collection.open(photos, store=folder / "store", workers=1)
-        collection.index(features=["mean-colour"])
+        collection.index(features=["mean-colour"], compute=InlineCompute())
         collection.train()
         yield collection
 

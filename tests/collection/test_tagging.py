@@ -16,7 +16,7 @@ from sightline.collection.tagging.drawing import REGIONS, is_drawing
 from sightline.collection.tagging.model import load_region_tagger
 from sightline.collection.tagging.training import RegionReport
 from sightline.compute.inline import InlineCompute
-from sightline.errors import NotBetter, ParameterError, UsageError
+from sightline.errors import NoFeatures, NotBetter, ParameterError, UsageError
 from sightline.records import shown
 from sightline.regions.feature import RegionWords
 from tests.factories.tagged_collections import (
@@ -185,7 +185,7 @@ def test_pictures_added_later_are_cut_by_the_index_and_tagged(tmp_path: Path) ->
     for i in (300, 301):
         Image.fromarray(painted(i)).save(tmp_path / "photos" / f"{i}.png")
     (tmp_path / "photos" / "bad.png").write_bytes(b"\x89PNG no picture")
-    report = c.index()
+    report = c.index(compute=InlineCompute())
     assert report.added == 2 and [shown(s.path) for s in report.skipped] == ["bad.png"]
     found = c.tag("300.png", "301.png", precision=0.7)
     told = {number(s.path): {x.word for x in found.suggestions if x.path == s.path}
@@ -205,9 +205,12 @@ def test_regions_are_no_vectors_to_rank_or_compare_by(own: Collection) -> None:
 
 def test_what_is_asked_before_a_training_says_how_to_train(tmp_path: Path) -> None:
     c = painted_collection(tmp_path, 30)
-    for ask in (c.tag, c.tagging.scenes, lambda: c.tagging.localize("sky")):
+    for ask in (c.tag, lambda: c.tagging.localize("sky")):
         with pytest.raises(UsageError, match="Run: sightline train regions"):
             ask()
+    # Without a region model similar pictures are grouped, by a feature that they lack here.
+    with pytest.raises(NoFeatures, match="Run: sightline index --features"):
+        c.tagging.scenes()
     with pytest.raises(UsageError, match="lack regions, and a dry run computes none"):
         c.models.train_regions(feature="regions", dry_run=True)
     with pytest.raises(ParameterError, match="'feature' parameter of train_regions"):

@@ -11,6 +11,7 @@ from PIL import Image
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.tagging import dataset
+from sightline.compute.inline import InlineCompute
 from sightline.errors import CollectionError, MissingExtra
 from tests.factories.tagged_collections import COLORS, painted, words_of
 
@@ -35,7 +36,7 @@ def test_pictures_of_one_part_of_one_pixel_and_without_colour(tmp_path: Path) ->
     for name in ("pixel", "plain", "grey", "tiny"):
         (photos / f"{name}.txt").write_text("sky, grass")
     # What is no picture to look at is named, and left out.
-    assert [s.path for s in c.index().skipped] == [b"pixel.png"]
+    assert [s.path for s in c.index(compute=InlineCompute()).skipped] == [b"pixel.png"]
     report = c.models.train_regions(feature="regions")
     assert report.pictures == 27 and report.without_regions == report.dropped == 0
     found = c.tagging.localize("sky grass", hits=c.search("sky grass", 50).hits)
@@ -51,7 +52,7 @@ def test_more_words_than_regions_drop_the_rarest_and_say_so(tmp_path: Path) -> N
     for i in range(4):
         Image.new("RGB", (2, 2), (40 * i, 90, 60)).save(tmp_path / "photos" / f"small{i}.png")
         (tmp_path / "photos" / f"small{i}.txt").write_text(many)
-    c.index()
+    c.index(compute=InlineCompute())
     report = c.models.train_regions(feature="regions")
     assert report.words == 6 + 12 and report.dropped == 4 * (12 - 4)
 
@@ -61,7 +62,7 @@ def test_words_on_fewer_than_three_pictures_are_left_out(tmp_path: Path) -> None
     for i in range(2):
         file = tmp_path / "photos" / f"{i:03d}.txt"
         file.write_text(file.read_text() + ", rare")
-    c.index()
+    c.index(compute=InlineCompute())
     report = c.models.train_regions(feature="regions")
     assert report.rare == 1 and report.words == 6
     assert c.tagging.localize("rare", 2).unknown == ("rare",)
@@ -75,7 +76,7 @@ def test_many_words_and_pictures_are_bounded_and_that_is_said(
     monkeypatch.setattr(dataset, "MOST_WORDS", 4)
     monkeypatch.setattr(dataset, "MOST_PICTURES", 20)
     c = collection(tmp_path)
-    c.index()
+    c.index(compute=InlineCompute())
     report = c.models.train_regions(feature="regions")
     assert (report.pictures, report.left_out, report.words, report.frequent) == (20, 4, 4, 2)
     assert c.tag().pictures == 24
@@ -85,7 +86,7 @@ def test_pictures_without_words_teach_nothing_and_are_still_tagged(tmp_path: Pat
     c = collection(tmp_path)
     for i in range(100, 110):
         Image.fromarray(painted(i)).save(tmp_path / "photos" / f"{i}.png")
-    c.index()
+    c.index(compute=InlineCompute())
     report = c.models.train_regions(feature="regions")
     assert report.pictures == 24 and c.tag(filters=Filters(untagged=True)).pictures == 10
     # Too few have any word for a promise of nine in ten.
@@ -104,7 +105,7 @@ def test_pictures_without_words_teach_nothing_and_are_still_tagged(tmp_path: Pat
 )
 def test_too_little_to_learn_from_is_said(tmp_path: Path, n: int, words: bool, said: str) -> None:
     c = collection(tmp_path, n, words)
-    c.index()
+    c.index(compute=InlineCompute())
     with pytest.raises(CollectionError, match=said):
         c.models.train_regions(feature="regions")
 
@@ -113,11 +114,14 @@ def test_without_scikit_image_the_extra_is_named_and_nothing_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     c = collection(tmp_path, 6)
-    c.index()
+    c.index(compute=InlineCompute())
     monkeypatch.setitem(sys.modules, "skimage", None)
     with pytest.raises(MissingExtra, match=r"Cutting pictures into regions .*sightline\[regions\]"):
         c.models.train_regions(feature="regions")
-    assert not (tmp_path / "store" / "config.toml").exists() and c.index().seen == 6
+    assert (
+        not (tmp_path / "store" / "config.toml").exists()
+        and c.index(compute=InlineCompute()).seen == 6
+    )
 
 
 def test_a_picture_that_cannot_be_read_is_named_and_the_rest_is_learnt(tmp_path: Path) -> None:
@@ -125,5 +129,5 @@ def test_a_picture_that_cannot_be_read_is_named_and_the_rest_is_learnt(tmp_path:
     bad = tmp_path / "photos" / "bad.png"
     bad.write_bytes(b"\x89PNG\r\n\x1a\n no picture")
     (tmp_path / "photos" / "bad.txt").write_text("sky")
-    assert [s.path for s in c.index().skipped] == [b"bad.png"]
+    assert [s.path for s in c.index(compute=InlineCompute()).skipped] == [b"bad.png"]
     assert c.models.train_regions(feature="regions").pictures == 24

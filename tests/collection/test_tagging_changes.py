@@ -14,6 +14,7 @@ from sightline.collection.models.dataset import tagged_and_judged, term_verdicts
 from sightline.collection.tagging.dataset import load_list, load_region_dataset
 from sightline.collection.tagging.review import SOURCE, accepted
 from sightline.collection.tagging.training import _lowest_where
+from sightline.compute.inline import InlineCompute
 from sightline.contracts import Json
 from sightline.records import Judgement
 from sightline.store.events import EventLog, NewEvent
@@ -59,7 +60,7 @@ def test_a_rare_word_takes_no_proposals_from_others(changing: Collection) -> Non
     for i in (4, 9, 14):
         path = photo(own, i).with_suffix(".txt")
         path.write_text(path.read_text() + ", marmot")
-    own.index()
+    own.index(compute=InlineCompute())
     report = own.models.train_regions(feature="regions")
     assert report.words == 7
     found = own.tag()
@@ -83,7 +84,7 @@ def test_a_replaced_picture_is_looked_at_anew(changing: Collection) -> None:
     other = next(i for i in range(1, N) if i % 4 == 1 and i % 3)
     photo(own, 0).with_suffix(".txt").unlink()
     Image.fromarray(painted(other)).save(photo(own, 0))
-    own.index()
+    own.index(compute=InlineCompute())
     said = {s.word for s in own.tag(str(photo(own, 0))).suggestions if s.add}
     assert {"sand", "boat"} & said and not {"grass", "cow"} & said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def plant(
     *,
     segments: int = 1,
 ) -> StoreFolder:
-    """Make a store whose pictures have some words and features."""
+    """Make a store whose pictures have some words and features, by name or fingerprint."""
     store_folder = StoreFolder(folder)
     spelled = sorted({(term_id(w), w) for ws in words for w in ws})
     with Writer(store_folder, "test") as writer:
@@ -37,14 +38,16 @@ def plant(
                 ids=ids[at],
                 terms=tuple(terms[i] for i in at),
                 thumbnails=(b"x",) * len(at),
-                features=tuple(
-                    FeatureRows(f"{n}-0123456789ab", m[at]) for n, m in features.items()
-                ),
+                features=tuple(FeatureRows(_fingerprint(n), m[at]) for n, m in features.items()),
             )
             for at in np.array_split(np.arange(len(words)), segments)
         ]
         writer.publish(Change(events=events, batches=batches, terms=spelled), finished=True)
     return store_folder
+
+
+def _fingerprint(name: str) -> str:
+    return name if re.search("-[0-9a-f]{12}$", name) else f"{name}-0123456789ab"
 
 
 def seen_event(i: int) -> NewEvent:

@@ -33,7 +33,8 @@ def score(seed: int, picture: int, term: int) -> float:
 
 def scores_of(seed: int, ids: Int, terms: Sequence[int]) -> Float:
     """Return the scores of many pictures, a row for each word."""
-    return np.array([[score(seed, p, t) for p in ids.tolist()] for t in terms], np.float32)
+    rows = [[score(seed, p, t) for p in ids.tolist()] for t in terms]
+    return np.array(rows, np.float32).reshape(len(terms), len(ids))
 
 
 def points_of(seed: int, ids: Int) -> Float:
@@ -50,10 +51,11 @@ class FakeScorer:
         seed: int,
         terms: Sequence[int] = TERMS,
         spaced: bool = False,
+        kind: str = "words",
     ) -> None:
         self.seed, self.terms, self.spaced = seed, terms, spaced
         numbers = np.arange(40, dtype=np.float32) + seed
-        self.model = save_model(store_folder.models, "words", {"seed": seed}, {"W": numbers})
+        self.model = save_model(store_folder.models, kind, {"seed": seed}, {"W": numbers})
 
     def scores(self, segment: OpenSegment) -> Scores | None:
         if FEATURE not in segment.features:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.collection import Collection
+from sightline.compute.inline import InlineCompute
 
 COLORS = {"sky": (90, 150, 230), "dusk": (80, 50, 110), "grass": (60, 160, 60),
           "sand": (220, 200, 140), "cow": (110, 60, 30), "boat": (200, 40, 40),
@@ -59,7 +60,7 @@ def painted_collection(folder: Path, n: int = N) -> Collection:
             words = words[1:]
         (photos / f"{i:03d}.txt").write_text(", ".join(words))
     c = Collection.open(photos, store=folder / "store", workers=1)
-    c.index()
+    c.index(compute=InlineCompute())
     return c
 
 

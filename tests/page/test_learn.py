@@ -66,6 +66,20 @@ def test_a_training_ends_with_its_proof(visit: Visits, own: Served) -> None:
     expect(served.filter(has_text="Current")).to_contain_text(str(version))
 
 
+def test_a_text_model_is_trained_from_the_page(visit: Visits, own: Served) -> None:
+    visitor = learning(visit, own)
+    page = visitor.page
+    form = page.get_by_role("form", name="Train")
+    form.get_by_label("What to train").select_option("text")
+    form.get_by_role("button", name="Train").click()
+    expect(job(page)).to_contain_text("Trained the text model of")
+    expect(job(page)).to_contain_text(re.compile(r"Published as version \d+"))
+    kept = page.get_by_role("region", name="Kept versions").get_by_role("row")
+    expect(kept.filter(has_text="Current")).to_contain_text("Texts")
+    visitor.go("#/topics")
+    expect(page.locator("h2").first).to_contain_text("Dimension 0")
+
+
 def test_pictures_that_were_added_are_indexed_from_the_page(visit: Visits, tmp_path: Path) -> None:
     c = painted(tmp_path, train=False, n=12)
     with running(c) as s:

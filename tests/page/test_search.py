@@ -267,6 +267,8 @@ def test_words_that_were_not_learned_are_named_above_the_hits(visitor: Visitor) 
     expect(line).to_have_count(0)
     visitor.search("xyzzy")
     expect(line).to_contain_text("Nothing is predicted")
+    visitor.page.get_by_role("link", name="red", exact=True).click()
+    expect(visitor.grid.locator(".predicted").first).to_be_visible()
 
 
 def test_what_decided_on_words_with_a_sign_stands_above_the_hits(visitor: Visitor) -> None:
@@ -295,6 +297,6 @@ def test_a_text_that_is_too_long_for_a_query_is_searched_as_a_text(visitor: Visi
     visitor.watch.expect("/v1/search")
     page = visitor.go()
     visitor.search("many words " * 300)
-    expect(page.get_by_text("this one has 3,299")).to_be_visible()
+    expect(page.get_by_text("A query may have 64 words and 1,000 characters.")).to_be_visible()
     with page.expect_response(lambda r: r.url.endswith("/v1/search/text")):
         page.get_by_role("button", name="Search by the whole text").click()

@@ -10,6 +10,8 @@ import pytest
 
 import sightline.store.schema as schema
 from sightline.collection import Collection
+from sightline.collection.results import TextAnswer
+from sightline.collection.search.topics import SharedSpace
 from sightline.compute.inline import InlineCompute
 from sightline.errors import StoreError
 
@@ -73,3 +75,34 @@ def _columns(path: Path) -> dict[str, set[tuple[str, str]]]:
     out = {t: {(r[1], r[2]) for r in db.execute(f"PRAGMA table_info({t})")} for t in tables}
     db.close()
     return out
+
+
+def test_a_store_without_a_text_model_opens_and_gets_one(tmp_path: Path) -> None:
+    shutil.copytree(KEPT.parent / "format-4", tmp_path / "kept")
+    c = Collection.open(tmp_path / "kept" / "photos", store=tmp_path / "kept" / "store")
+    assert c.store.verify().sound
+    (version,) = (v for v in c.models.versions() if v.current)
+    assert [m.kind for m in version.models] == ["words"]
+    # Its word model has a space of texts and pictures, which serves as long as there is no other.
+    before = [(h.path, h.score) for h in c.search("red")]
+    assert c.words.topics() and c.pictures.describe_texts(1).texts
+    answered = c.search_text("something red")
+    assert answered.hits and answered.text_answer == TextAnswer("words", "no text model")
+    report = c.models.train_text(rankers=["semantic-matching"], force=True)
+    (version,) = (v for v in c.models.versions() if v.current)
+    assert [m.kind for m in version.models] == ["words", "text"]
+    assert [(h.path, h.score) for h in c.search("red")] == before
+    assert c.store.verify().sound and c.status().text_model
+    c.store.rollback(report.version - 1)
+    assert not c.status().text_model and c.words.topics()
+    assert c.index(compute=InlineCompute()).indexed == 24
+    assert [(h.path, h.score) for h in c.search("red")] == before
+    c.store.rollback(report.version)
+    assert c.status().text_model
+    # A picture that comes later has a point at once.
+    photos = tmp_path / "kept" / "photos"
+    shutil.copyfile(photos / "00.png", photos / "later.png")
+    assert c.index(compute=InlineCompute()).added == 1
+    with c.store_folder.reader() as reader:
+        points = SharedSpace(reader).model.points_of("pictures")
+        assert len(reader.snapshot.having(points)) == 25

@@ -263,7 +263,7 @@ def test_a_version_of_the_first_format_still_reads(store_folder: StoreFolder) ->
     )
     with store_folder.reader() as reader:
         assert reader.snapshot.ids().tolist() == list(range(1, 10))
-    path.write_text(path.read_text().replace('"format": 1', '"format": 5'))
+    path.write_text(path.read_text().replace('"format": 1', '"format": 6'))
     with pytest.raises(StoreDamaged, match="format is unknown"):
         store_folder.versions.read(version.number)
 

@@ -26,8 +26,8 @@ ASKED: tuple[tuple[str, str, object, str], ...] = (
     ("POST", "/v1/search", {"query": "red", "count": True}, ""),
     ("POST", "/v1/why", {"query": "red", "limit": 1, "blocks": 1}, ""),
     ("POST", "/v1/sessions", {"query": "red"}, ""),
-    ("GET", "/v1/topics", None, "no-model"),
-    ("GET", "/v1/topics/near?word=red", None, "no-model"),
+    ("GET", "/v1/topics", None, "no-space"),
+    ("GET", "/v1/topics/near?word=red", None, "no-space"),
     ("POST", "/v1/search/text", {"text": "red"}, "no-model"),
     ("POST", "/v1/tags", {}, "no-regions"), ("POST", "/v1/where", {"query": "red"}, "no-regions"),
     ("GET", "/v1/scenes", None, "no-features"),
@@ -35,7 +35,7 @@ ASKED: tuple[tuple[str, str, object, str], ...] = (
 )  # fmt: skip
 OF_A_PICTURE: tuple[tuple[str, str, object, str], ...] = (
     ("GET", "/v1/pictures/1", None, ""), ("GET", "/v1/pictures/1/words", None, "no-model"),
-    ("GET", "/v1/pictures/1/texts", None, "no-model"),
+    ("GET", "/v1/pictures/1/texts", None, "no-space"),
     ("POST", "/v1/similar", {"like": [1]}, "no-features"),
     ("POST", "/v1/sessions", {"like": [1]}, "no-features"),
     ("POST", "/v1/search", {"query": "red", "like": [1]}, "no-features"),
@@ -100,11 +100,14 @@ def test_a_model_without_a_shared_space(tmp_path: Path) -> None:
     with running(c) as s:
         for method, path, body in (
             ("GET", "/v1/topics", b""), ("GET", "/v1/pictures/1/texts", b""),
-            ("POST", "/v1/search/text", b'{"text": "red"}'),
         ):  # fmt: skip
             reply = s.ask(method, path, body)
             assert (reply.status, reply.code) == (409, "no-space"), path
-            assert '"rankers": ["lscmr"]' in reply.json["detail"]
+            assert '"text": true' in reply.json["detail"]
+        answered = s.ask("POST", "/v1/search/text", b'{"text": "red"}').json
+        assert answered["hits"] and answered["text_answer"]["model"] == "words"
+        two = s.ask("POST", "/v1/jobs", b'{"verb": "train", "text": true, "regions": true}')
+        assert (two.status, two.code) == (400, "usage")
         assert s.ask("GET", "/v1/pictures/1/words").status == 200
 
 

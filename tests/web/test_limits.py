@@ -19,6 +19,7 @@ from PIL import Image
 
 from sightline.collection import Collection
 from sightline.collection.pictures import Pictures
+from sightline.compute.inline import InlineCompute
 from sightline.compute.local import LocalCompute
 from sightline.contracts import Compute
 from sightline.web.answers import Message
@@ -170,7 +171,7 @@ def test_an_answer_that_nobody_takes_gives_its_place_back(tmp_path: Path) -> Non
     rng = np.random.default_rng(0)
     noise = Image.fromarray(rng.integers(0, 256, (1500, 1500, 3), dtype=np.uint8))
     noise.save(os.fsdecode(c.root) + "/noise.png")
-    c.index()
+    c.index(compute=InlineCompute())
     with c.store_folder.reader() as reader:
         large = reader.catalogue.find(b"noise.png")
     with running(c, Limits(waiting=2, send_seconds=0.3)) as s:

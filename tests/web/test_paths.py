@@ -23,7 +23,7 @@ from tests.waiting import until
 
 SECRET = b"the secret of another folder"
 # The whole list of some 29,000 takes minutes: SIGHTLINE_TRAVERSALS=30000.
-TRAVERSALS = int(os.environ.get("SIGHTLINE_TRAVERSALS", "50"))
+TRAVERSALS = int(os.environ.get("SIGHTLINE_TRAVERSALS", "30"))
 # Of the whole list, as many are tried where no file is near: ids of jobs, cursors, dates.
 ELSEWHERE = min(TRAVERSALS, 1_000)
 # Every string that a path or a query of the service takes; the first lead to files.

@@ -37,11 +37,12 @@ from tests.factories.servers import Served, painted, running
 from tests.factories.tagged_collections import copied
 
 EXAMPLES = int(os.environ.get("SIGHTLINE_EXAMPLES", "6"))
-SEEDS = (1, 2, 3)
+# The first example of every seed is the simplest, so that few examples are better of one seed.
+SEEDS = (1,) if EXAMPLES < 60 else (1, 2, 3)
 # Of each operation as it may be asked, and as it may not, by each of the seeds.
 OF_EACH = max(1, EXAMPLES // (2 * len(SEEDS)))
 # Walks by each of the seeds, and requests that follow each other in one.
-WALKS, STEPS = max(10, EXAMPLES // len(SEEDS)), 8
+WALKS, STEPS = max(20, EXAMPLES // len(SEEDS)), 8
 CHECKS = [
     not_a_server_error, status_code_conformance, content_type_conformance,
     response_headers_conformance, response_schema_conformance,
@@ -195,10 +196,10 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with running(painted(tmp_path, n=30)) as s:
         (topics,) = [o for o in operations(s.service.collection) if o.path == "/v1/topics"]
-        ask_many(s, topics, 200)
+        ask_many(s, topics, 100)
         monkeypatch.setattr(Words, "topics", faulty)
         with pytest.raises(FailureGroup, match="Server error"):
-            ask_many(s, topics, 200)
+            ask_many(s, topics, 100)
 
 
 def test_values_at_which_programs_break(asked: Served) -> None:

@@ -31,7 +31,8 @@ def forms(table: Lexicon, word: str) -> set[str]:
     [
         ("english", "dog dogs dog's"), ("english", "puppy puppies"), ("english", "leaf leaves"),
         ("english", "woman women"), ("english", "café cafe cafés"), ("english", "tshirt t_shirt"),
-        ("english", "bus buses"), ("english", "oak_tree oak_trees"), ("german", "baum bäume"),
+        ("english", "bus buses"), ("english", "oak_tree oak_trees"), ("english", "emu emus"),
+        ("german", "baum bäume"),
         ("german", "katze katzen"), ("german", "haus häuser"), ("dutch", "boom bomen"),
         ("dutch", "kat katten"), ("french", "cheval chevaux"), ("french", "arbre l'arbre arbres"),
         ("spanish", "luz luces"), ("spanish", "camión camiones"), ("italian", "gatto gatti"),
@@ -127,3 +128,18 @@ def test_languages_go_by_name_and_by_code() -> None:
     assert [language_of_code(c) for c in ("en_GB", "pt-BR", "sr@latin", "xx")] == [
         "english", "portuguese", "serbian", "",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("of", ["english", "german", "dutch", "french", "spanish", "portuguese"])
+def test_a_look_up_finds_the_forms_that_the_table_of_all_words_has(of: str) -> None:
+    words = (
+        "dog dogs dog's leaves leaf leave boxes box katze katzen bäume baum häuser haus vogel vögel"
+        " bomen boom katten kat huizen huis brieven brief chevaux cheval arbres arbre l'arbre luz"
+        " luces flor flores leão leões animal animais imagem imagens stone stones auto autos bild"
+        " bilder freundin freundinnen frau frauen t_shirt tshirt café cafes men man womens"
+    )
+    table = lexicon(words, of, synonyms=Synonyms((("dog", "katze", "hound"),), ("boxes",)))
+    lexemes = list(table.lexemes())
+    assert len(lexemes) < len(words.split())
+    for lexeme in lexemes:
+        assert all(set(lexeme.forms) == forms(table, f) for f in lexeme.forms)

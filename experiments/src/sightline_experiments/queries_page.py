@@ -126,10 +126,14 @@ def _collections(runs: Sequence[Figures]) -> str:
         assert isinstance(collections, dict)
         for name, about in collections.items():
             assert isinstance(about, dict)
-            lines.append(
-                (name, f"{about['tagged']:,}", f"{about['measured']:,}", f"`{about['recipe']}`")
-            )
-    return table(("collection", "tagged", "measured on", "`train` selected"), lines)
+            sizes = f"{about['tagged']:,}", f"{about['measured']:,}"
+            lines.append((name, *sizes, _rankers(run), f"`{about['recipe']}`"))
+    return table(("collection", "tagged", "measured on", "rankers", "`train` selected"), lines)
+
+
+def _rankers(run: Figures) -> str:
+    rankers = run.settings["rankers"]
+    return ", ".join(map(str, rankers)) if isinstance(rankers, list) else "all by default"
 
 
 def _features(run: Figures) -> str:

@@ -12,6 +12,7 @@ digits when a is small and both are near 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Blocks = Callable[[], Iterator[tuple[slice, "NDArray[np.float64]"]]]
+# Other targets, from left-out scores and the targets that gave them.
+Revise = Callable[["NDArray[np.float32]", "NDArray[np.float32]"], "NDArray[np.float32]"]
 
 # Below this a picture is fitted by itself alone and has no meaningful leave-one-out score.
 _LEAST_REMAINDER = 1e-12
@@ -47,12 +50,21 @@ class Smoother(LeaveOneOut, Protocol):
         ...
 
 
+class Retargetable(Smoother, Protocol):
+    """A smoother that other targets need not be decomposed for again."""
+
+    def retargeted(self, Y: NDArray[np.float32]) -> Smoother:
+        """Return the same for other targets."""
+        ...
+
+
 def solved(
-    K: NDArray[np.float32], Y: NDArray[np.float32], alpha: float
+    K: NDArray[np.float32], Y: NDArray[np.float32], alpha: float, revise: Revise | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Return coefficients and left-out scores of the kernel form for one alpha.
 
-    By Cholesky, which takes a seventh of the time of the decomposition that many alphas share.
+    By Cholesky, which takes a seventh of the time of the decomposition that many alphas share. With
+    `revise` they are those of the targets that it makes of the first left-out scores.
     """
     from scipy.linalg import cho_factor, cho_solve
     from scipy.linalg.lapack import dpotri
@@ -61,9 +73,14 @@ def solved(
     G[np.diag_indices_from(G)] += alpha
     factor, lower = cho_factor(G, lower=True, overwrite_a=True, check_finite=False)
     dual: NDArray[np.float64] = cho_solve((factor, lower), Y, check_finite=False)
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=int(revise is None))
     remainder = np.maximum(inverse.diagonal(), _LEAST_REMAINDER)
-    return dual, (Y - dual / remainder[:, None]).astype(np.float32)
+    left_out: NDArray[np.float32] = (Y - dual / remainder[:, None]).astype(np.float32)
+    if revise is None:
+        return dual, left_out
+    targets = revise(left_out, Y)
+    dual = cho_solve((factor, lower), targets, check_finite=False)
+    return dual, (targets - dual / remainder[:, None]).astype(np.float32)
 
 
 class Decomposed:
@@ -93,6 +110,11 @@ class Decomposed:
 
     def some(self, pictures: NDArray[np.int64]) -> LeaveOneOut:
         return self
+
+    def retargeted(self, Y: NDArray[np.float32]) -> Smoother:
+        other = copy(self)
+        other.Y, other.QtY = Y, self.Q.T @ Y
+        return other
 
 
 class Primal:
@@ -126,6 +148,12 @@ class Primal:
         chosen[pictures] = True
         parts = [Z[chosen[rows]] @ self.V for rows, Z in self.blocks()]
         return _Rotated(self, np.concatenate(parts), self.Y[chosen])
+
+    def retargeted(self, Y: NDArray[np.float32]) -> Smoother:
+        other = copy(self)
+        targets = sum(Z.T @ Y[rows] for rows, Z in self.blocks())
+        other.Y, other.VtZtY = Y, self.V.T @ targets
+        return other
 
 
 class _Rotated:

@@ -27,10 +27,18 @@ import numpy as np
 
 from sightline.annotators._alpha import Criterion, best_alpha, rankable_words, sample
 from sightline.annotators._balance import balanced
-from sightline.annotators._smoothers import Decomposed, Primal, Smoother, solved
+from sightline.annotators._smoothers import (
+    Decomposed,
+    Primal,
+    Retargetable,
+    Revise,
+    Smoother,
+    solved,
+)
 from sightline.annotators._weights import best_weights
 from sightline.annotators.targets import as_targets, mean_average_precision
 from sightline.annotators.unlabelled import fit_without, likely_positive
+from sightline.annotators.wrong_tags import without_wrong_tags
 from sightline.contracts import PersistentEstimator
 from sightline.errors import ParameterError
 from sightline.similarity.grams import LANDMARKS, MOST_PICTURES
@@ -84,6 +92,9 @@ class KernelRidge(PersistentEstimator):
         0 lets all pictures count equally; with b, those that have a word count (n- / n+)^b as much
         as the others. On the collections tried this ranked neither better nor worse. It needs all
         pictures as landmarks, and alpha is chosen as if it were 0.
+    wrong_tags : {"kept", "excluded"}, default="kept"
+        "excluded" fits again without the tags that left-out scores show to be wrong
+        (`annotators.wrong_tags`), by the same factorisation. It does not go with a balance.
     criterion : {"AvgP", "error"}, default="error"
         What "auto" optimises, on leave-one-out scores: the least squared "error", or the largest
         mean "AvgP" over words, which takes longer and at the default factor ranked no better.
@@ -136,6 +147,7 @@ class KernelRidge(PersistentEstimator):
         statistic: Statistic = "median",
         alpha: float | Literal["auto"] = "auto",
         balance: float = 0.0,
+        wrong_tags: Literal["kept", "excluded"] = "kept",
         criterion: Criterion = "error",
         landmarks: int | None = None,
         random_state: int = 0,
@@ -146,6 +158,7 @@ class KernelRidge(PersistentEstimator):
         self.statistic = statistic
         self.alpha = alpha
         self.balance = balance
+        self.wrong_tags = wrong_tags
         self.criterion = criterion
         self.landmarks = landmarks
         self.random_state = random_state
@@ -244,6 +257,10 @@ class KernelRidge(PersistentEstimator):
             raise ParameterError.of("balance", name, "from 0 to 1", self.balance)
         if isinstance(self.weights, str) and self.weights != "auto":
             raise ParameterError.of("weights", name, "numbers, None or 'auto'", self.weights)
+        if self.wrong_tags not in ("kept", "excluded"):
+            raise ParameterError.of("wrong_tags", name, "'kept' or 'excluded'", self.wrong_tags)
+        if self.balance and self.wrong_tags == "excluded":
+            raise ParameterError.of("wrong_tags", name, "'kept' with a balance", self.wrong_tags)
         if self.criterion not in ("AvgP", "error"):
             raise ParameterError.of("criterion", name, "'AvgP' or 'error'", self.criterion)
         if self.landmarks is not None and not (
@@ -269,11 +286,13 @@ class KernelRidge(PersistentEstimator):
         unlabelled: NDArray[np.bool_] | None,
     ) -> None:
         chosen = self._chosen(len(Y))
-        if unlabelled is not None and (len(chosen) < len(Y) or self.balance):
+        apart = self.balance or self.wrong_tags != "kept"
+        if unlabelled is not None and (len(chosen) < len(Y) or apart):
             raise ParameterError.of(
                 "unlabelled", type(self).__name__,
-                f"None with a balance, and where {len(chosen)} landmarks stand for {len(Y)} "
-                "pictures", f"a table of shape {unlabelled.shape}",
+                "None with a balance or without wrong tags, and where "
+                f"{len(chosen)} landmarks stand for {len(Y)} pictures",
+                f"a table of shape {unlabelled.shape}",
             )  # fmt: skip
         if self.balance and len(chosen) < len(Y):
             raise ParameterError.of(
@@ -293,7 +312,7 @@ class KernelRidge(PersistentEstimator):
             self._fit_landmarks(views, K, Y, scale)
         elif self.alpha != "auto":
             self.alpha_ = float(self.alpha)
-            dual, self.leave_one_out_ = solved(K, Y, self.alpha_ * scale)
+            dual, self.leave_one_out_ = solved(K, Y, self.alpha_ * scale, self._revise())
             self.dual_ = dual.astype(np.float32)
         else:
             self.dual_ = self._settle(Decomposed(K, Y), scale).astype(np.float32)
@@ -342,13 +361,21 @@ class KernelRidge(PersistentEstimator):
         self.dual_ = W.astype(np.float32)
         self.W_ = np.ascontiguousarray(self.dual_.T)
 
-    def _settle(self, smoother: Smoother, scale: float) -> NDArray[np.float64]:
+    def _settle(self, smoother: Retargetable, scale: float) -> NDArray[np.float64]:
         if self.alpha == "auto":
             self.alpha_ = best_alpha(smoother, scale, self.criterion, self.random_state)
         else:
             self.alpha_ = float(self.alpha)
-        self.leave_one_out_ = smoother.left_out(self.alpha_ * scale)
-        return smoother.coefficients(self.alpha_ * scale)
+        alpha, revise = self.alpha_ * scale, self._revise()
+        self.leave_one_out_ = smoother.left_out(alpha)
+        if revise is None:
+            return smoother.coefficients(alpha)
+        other: Smoother = smoother.retargeted(revise(self.leave_one_out_, smoother.Y))
+        self.leave_one_out_ = other.left_out(alpha)
+        return other.coefficients(alpha)
+
+    def _revise(self) -> Revise | None:
+        return without_wrong_tags if self.wrong_tags == "excluded" else None
 
     def _chosen(self, n: int) -> NDArray[np.int64]:
         n_landmarks = self.landmarks or (n if n <= MOST_PICTURES else LANDMARKS)

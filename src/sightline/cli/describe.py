@@ -44,8 +44,8 @@ def describe(
     out; words that the picture has are marked.
 
     With --texts, rank the texts of the collection; a text is all that is written about one picture.
-    The score is the probability that it has a word in common with PICTURE. Needs a ranker that
-    embeds texts and pictures in one space: sightline train --ranker lscmr
+    The score is the probability that it has a word in common with PICTURE. Needs a text model:
+    sightline train text
     """
     c = open_collection(collection, store, top=top)
     if texts:

@@ -228,6 +228,7 @@ def _store(c: Collection) -> list[tuple[str, str]]:
         out.append(("region model", s.region_model or "none yet"))
         out.append(("language", c.words.language()))
         out.append(("synonyms", f"{c.words.synonyms_file()}: {c.words.synonyms()}"))
+        out.append(("text model", s.text_model or "none yet"))
         out.append(("store size", f"{_size(folder) / 1e6:.1f} MB"))
         out.append(("tables of words", ", ".join(c.words.tables()) or "none"))
     except SightlineError as e:

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.common import common_options, compute_option, open_collection, print_json
+from sightline.cli.common import (
+    common_options,
+    compute_option,
+    counted,
+    open_collection,
+    print_json,
+)
 from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection.models.evaluation import Evaluation
+    from sightline.collection.models.text_queries import TextEvaluation
     from sightline.store.folder import StoreFolder
 
 
@@ -114,6 +121,21 @@ def show(e: Evaluation) -> None:
     for name, words in (("best", e.best), ("worst", e.worst)):
         if words:
             click.echo(f"{name} words: " + ", ".join(f"{w} {a:.2f}" for w, a, _ in words))
+    if e.texts is not None:
+        click.echo(texts_line(e.texts))
+
+
+def texts_line(e: TextEvaluation) -> str:
+    """Return a line on the text model."""
+    r = e.report
+    line = (
+        f"texts, by {e.recipe}: AvgP {r.candidate:.3f}, untrained {r.baseline:.3f}, on "
+        f"{counted(r.n, 'held-out picture')}; pictures for a text "
+        f"{r.extra['text_to_picture']:.3f}, texts for a picture {r.extra['picture_to_text']:.3f}"
+    )
+    by_words = r.extra.get("word_model")
+    more = "" if by_words is None else f"; the word model, pictures for a text {by_words:.3f}"
+    return line + more
 
 
 def _show_reliability(e: Evaluation) -> None:

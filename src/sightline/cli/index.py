@@ -185,6 +185,11 @@ def index(
             f"({report.added} new, {report.changed} changed, {report.moved} moved, "
             f"{report.gone} gone{reused}) in {report.seconds:.1f} s"
         )
+        if report.starting_words:
+            click.echo(
+                "No picture has a word yet. A network suggests pictures for nouns, such as: "
+                "sightline search dog"
+            )
     return 1 if strict and report.skipped else 0
 
 

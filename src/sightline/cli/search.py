@@ -111,7 +111,9 @@ def search(
 
     Pictures that have every word come first, marked "exact". If a model is trained, predicted
     pictures follow, with the probability that they fit; then pictures that have some of the words,
-    marked "partial". Scores, by which they are ordered, are in --json and --csv.
+    marked "partial". Scores, by which they are ordered, are in --json and --csv. Nouns that no
+    model has learned are answered by a network, if the extra deep is installed: such hits come last
+    and are marked "suggested".
 
     \b
     tree snow            pictures with both words first, then predicted ones
@@ -216,7 +218,7 @@ def _show_where(
 
 
 def _by_text(c: Collection, file: str, given: FilterOptions) -> Results:
-    """Return the results of a long text; needs a ranker with a shared space."""
+    """Return the results of a long text."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as e:
@@ -302,15 +304,25 @@ def _explain(c: Collection, results: Results) -> None:
         click.echo(f"No picture has the word {u.word!r}.{near}", err=True)
     say_words(results)
     say_constraints(results)
+    for line in results.suggested.lines():
+        click.echo(line, err=True)
+    if results.suggested.words and not results.hits:
+        click.echo("None is likely enough; the best are shown with --no-cutoff.", err=True)
     say_missing(results)
+    if (answer := getattr(results, "text_answer", None)) is not None:
+        click.echo(str(answer), err=True)
     said = getattr(results, "said", "")
     for line in (said,) if isinstance(said, str) else said:
         if line:
             click.echo(line, err=True)
     if not results.hits and not results.unknown:
         click.echo("No picture fits.", err=True)
-    if results.unknown and not results.hits and not len(c.words):
-        click.echo("No picture of this collection has any word yet.", err=True)
+    if results.unknown and not results.hits:
+        frequent = ", ".join(w.word for w in c.words.vocabulary(k=8)[0])
+        if not frequent:
+            click.echo("No picture of this collection has any word yet.", err=True)
+        elif not any(u.near for u in results.unknown):
+            click.echo(f"Frequent words of this collection: {frequent}", err=True)
 
 
 def _as_json(

@@ -31,6 +31,8 @@ def show_state(collection: str | None, store: str | None) -> None:
     click.echo(f"model: {s.word_model or 'nothing yet'}")
     if s.similarity_model:
         click.echo(f"similarity: {s.similarity_model}")
+    if s.text_model:
+        click.echo(f"texts: {s.text_model}")
     if s.region_model:
         click.echo(f"regions: {s.region_model}")
     click.echo(f"store: {c.store_folder.path}")
@@ -53,22 +55,25 @@ def _next(s: Status) -> list[str]:
     if not pictures:
         return ["put pictures into the folder, then: sightline index"]
     if not with_words:
-        return _WITHOUT_WORDS
+        return _without_words(s.starting_words)
     if not s.word_model and with_words > 1:
         return ["sightline train      (then pictures without words are found too)"]
     return ['sightline search "WORDS"']
 
 
-# What can be done before any picture has a word, and what makes the most of it.
-_WITHOUT_WORDS = [
-    "No picture has a word yet. What works now:",
-    "sightline similar PICTURE         pictures that look like one",
-    "sightline scenes                  the collection in groups of similar pictures",
-    "sightline duplicates              copies of the same picture",
-    "sightline judge --positive PICTURE --save-as WORD, then: sightline train",
-    "                                  teach a word by examples",
-    "To read words: tags in the files, .txt files, or sightline index --words TABLE",
-]
+def _without_words(starting_words: bool) -> list[str]:
+    """Return what can be done before any picture has a word, and what makes the most of it."""
+    dog = "sightline search dog              a thing, as a network sees it; also bird, car, …"
+    return [
+        "No picture has a word yet. What works now:",
+        *[dog] * starting_words,
+        "sightline similar PICTURE         pictures that look like one",
+        "sightline scenes                  the collection in groups of similar pictures",
+        "sightline duplicates              copies of the same picture",
+        "sightline judge --positive PICTURE --save-as WORD, then: sightline train",
+        "                                  teach a word by examples",
+        "To read words: tags in the files, .txt files, or sightline index --words TABLE",
+    ]
 
 
 def _first_steps(collection: str | None, c: Collection | None) -> None:

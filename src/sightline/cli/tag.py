@@ -1,4 +1,4 @@
-"""`sightline tag`: suggest words to add, with their regions, and words to remove."""
+"""`sightline tag`: suggest words to add, with their regions, and find tags that are wrong."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from sightline.records import shown
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.tagging.suggest import Suggestion, Suggestions
+    from sightline.collection.tagging.suspected import SuspectedTags
 
 _NAMED = 8
 _HEADER = (
@@ -40,6 +41,10 @@ _HEADER = (
     "-k", "-t", "--top", "top", type=int, help="Suggestions to show, most confident first."
 )
 @click.option("--no-removals", is_flag=True, help="Do not suggest words to remove.")
+@click.option(
+    "--suspected", is_flag=True,
+    help="List tags that are probably wrong, by the word model, in place of suggestions.",
+)  # fmt: skip
 @click.option("--review", is_flag=True, help="Ask for each suggestion whether it is right.")
 @click.option("--no-thumbnails", is_flag=True, help="With --review: show only paths.")
 @filter_options
@@ -51,6 +56,7 @@ def tag(
     precision: float,
     top: int | None,
     no_removals: bool,
+    suspected: bool,
     review: bool,
     no_thumbnails: bool,
     as_json: bool,
@@ -67,6 +73,9 @@ def tag(
     pictures for that are listed. Words of pictures that are improbable are suggested for removal.
     Needs: sightline train regions
 
+    With --suspected the word model lists tags that are probably wrong (suspected mislabels), most
+    doubtful first, each with the probability that it is. Needs: sightline train
+
     With --review each suggestion is asked about. Answers are read from stdin, one per line, and
     each is saved before the next is read:
 
@@ -80,11 +89,16 @@ def tag(
     if review and (as_json or as_csv):
         raise UsageError("--review asks a person; leave out --json and --csv.")
     c = open_collection(collection, store, wait=wait)
+    if suspected and not review:
+        return _show_suspected(
+            c, c.tagging.suspected(*pictures, k=top, filters=filters_of(**given)), as_json, as_csv
+        )
     options: dict[str, Any] = {
         "precision": precision, "k": top, "removals": not no_removals,
         "progress": ProgressBar(), "filters": filters_of(**given),
     }  # fmt: skip
     if review:
+        options["suspected"] = suspected
         from sightline.cli.dialogue.review import run_review
 
         return run_review(c, c.tagging.review(*pictures, **options), say_about, not no_thumbnails)
@@ -109,8 +123,38 @@ def box_of(s: Suggestion) -> str:
     return f"{b.left:.2f},{b.top:.2f},{b.width:.2f},{b.height:.2f}"
 
 
-def say_about(suggestions: Suggestions) -> None:
+def _show_suspected(c: Collection, tags: SuspectedTags, as_json: bool, as_csv: bool) -> int:
+    """Print suspected mislabels."""
+    if as_json:
+        print_json(tags.to_dict(c.root))
+        return 0
+    say_about(tags)
+    if as_csv:
+        rows = [
+            ("remove", s.word, s.confidence, text_of(full_path(c, s.path)))
+            for s in tags.suggestions
+        ]
+        print_csv(_HEADER[:4], rows)
+        return 0
+    for s in tags.suggestions:
+        click.echo(f"{s.confidence:.4f}\t-{s.word}\t{shown(full_path(c, s.path))}")
+    return 0
+
+
+def say_about(suggestions: Suggestions | SuspectedTags) -> None:
     """Print how many suggestions there are, and which words are never suggested."""
+    from sightline.collection.tagging.suspected import SuspectedTags
+
+    if isinstance(suggestions, SuspectedTags):
+        click.echo(
+            f"{counted(len(suggestions), 'suspected mislabel')}; of "
+            f"{counted(suggestions.tags, 'tag')} about {suggestions.expected:.0f} are wrong",
+            err=True,
+        )
+        if suggestions.judged:
+            left = counted(suggestions.judged, "suspected mislabel")
+            click.echo(f"{left} left out, since somebody has judged them", err=True)
+        return
     add = sum(s.add for s in suggestions.suggestions)
     doubt = len(suggestions) - add
     click.echo(

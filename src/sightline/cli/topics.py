@@ -39,7 +39,7 @@ def topics(
 ) -> int:
     """Show the words at both ends of each dimension, or those nearest to WORD.
 
-    Needs a ranker that embeds words and pictures in one space: sightline train --ranker lscmr
+    Needs a text model: sightline train text
     """
     c = open_collection(collection, store)
     if sheet is not None:

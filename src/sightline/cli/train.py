@@ -1,4 +1,4 @@
-"""`sightline train`: train a model of words, similarity, regions, or a space of texts."""
+"""`sightline train`: train a model of words, similarity, regions or texts."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from sightline.errors import UsageError
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.clicks.labels import FromClicks
+    from sightline.collection.models.text_training import TextReport
     from sightline.collection.models.training import TrainReport
     from sightline.collection.models.trials import TrialResult
     from sightline.collection.similarity.training import SimilarReport
@@ -41,11 +42,6 @@ def _ranker_names() -> str:
         f"{default}; only if named: {named}. "
         "By default all others that can use the indexed features."
     )
-
-
-def _shared_space() -> list[str]:
-    """Return the rankers that embed words, texts and pictures in one space."""
-    return [name for name, entry in plugins.rankers().items() if entry.shared_space]
 
 
 _OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p@k, mrr or auc."
@@ -113,7 +109,7 @@ def train(
     words       predict words of pictures, for: sightline search (default)
     similarity  weights of features, for: sightline similar
     regions     regions of words, for: sightline tag, scenes
-    text        a space of texts and pictures, for: search --text-file, topics, describe --texts
+    text        a space of texts and pictures, for: topics, describe --texts, search --text-file
 
     Rankers, features and hyperparameters are selected on validation pictures. A model that is worse
     on held-out pictures than the current one, or than the untrained order, is not published.
@@ -132,7 +128,7 @@ def train(
     if kind == "similarity":
         return _train_similar(c, source, names, force, dry_run, as_json)
     if kind == "text":
-        chosen = chosen or _shared_space()
+        return _train_text(c, _optimised(chosen, optimise), names, force, dry_run, as_json)
     with logged(c, "train"):
         report = c.train(
             rankers=_optimised(chosen, optimise),
@@ -179,10 +175,6 @@ def _check_options(
         if is_wrong:
             of = belongs.get(option, "words and text")
             raise UsageError(f"{option} is an option of training {of}, not of {kind}.")
-    for name in rankers if kind == "text" else ():
-        if name.partition(":")[0] not in _shared_space():
-            known = ", ".join(_shared_space())
-            raise UsageError(f"The ranker {name!r} has no space of texts. Those that do: {known}.")
 
 
 def _optimised(rankers: list[str], optimise: str) -> list[str]:
@@ -195,6 +187,76 @@ def _optimised(rankers: list[str], optimise: str) -> list[str]:
         raise UsageError("--optimise requires --ranker lscmr.")
     named = Criterion.named(optimise, "lscmr").name
     return [f"{name}:{named}" if name == "lscmr" else name for name in rankers]
+
+
+def _train_text(
+    c: Collection, rankers: list[str], names: list[str], force: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Train the text model, and print a report."""
+    from sightline.cli.log import logged
+    from sightline.progress import ProgressBar
+
+    with logged(c, "train"):
+        report = c.models.train_text(
+            rankers=rankers, features=names, force=force, dry_run=dry_run, progress=ProgressBar()
+        )
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        show_text(report)
+    return 0
+
+
+def show_text(r: TextReport) -> None:
+    """Print the trials, the selected model, and its quality on held-out pictures."""
+    from sightline.measures.significance import p_text
+
+    if r.table:
+        click.echo("On validation pictures, texts and pictures as queries:")
+        for line in table_lines(r.table):
+            click.echo(f"  {line}")
+    for line in r.not_tried:
+        click.echo(f"Not tried: {line}")
+    click.echo(f"Chosen: {r.served}, {r.dimensions} dimensions")
+    if r.course:
+        click.echo(f"Rounds: {r.course}")
+    if r.left_out:
+        click.echo(f"{r.left_out} pictures with words lack features and were left out.")
+    p = r.proof
+    if p.n:
+        click.echo(
+            f"On {counted(p.n, 'held-out picture')} and their texts: mean AvgP {p.candidate:.3f}, "
+            f"untrained {p.baseline:.3f} (p {p_text(p.p)}; {p.helped} better, {p.harmed} worse)"
+        )
+        click.echo(
+            f"Pictures for a text {p.extra['text_to_picture']:.3f}, "
+            f"texts for a picture {p.extra['picture_to_text']:.3f}"
+        )
+    if (by_words := p.extra.get("word_model")) is not None:
+        click.echo(f"The word model, pictures for a text: {by_words:.3f}{_answers(r)}")
+    if p.current is not None:
+        click.echo(
+            f"The model before: {p.current:.3f}, this one {p.candidate_on_common:.3f}, on the "
+            f"{counted(p.n_common, 'text')} both know"
+        )
+    if p.not_compared:
+        click.echo("Not compared with the model before: what it needs is gone.")
+    if r.unproven:
+        few = f"{counted(p.n, 'held-out picture')} with words {'is' if p.n == 1 else 'are'} too few"
+        click.echo(f"Unproven: {few} to tell. Add words.")
+    if r.forced:
+        click.echo("Published because of --force, although it is worse.")
+    what = f"version {r.version}" if r.version else "not published (--dry-run)"
+    words = counted(r.words, "word")
+    click.echo(
+        f"Trained the text model of {words} on {r.pictures} pictures in {r.seconds:.1f} s: {what}"
+    )
+
+
+def _answers(r: TextReport) -> str:
+    """Say that the word model goes on answering texts, if it ranks pictures better for them."""
+    better = r.proof.extra["word_model"] > r.proof.extra["text_to_picture"]
+    return "; it is better and goes on answering search --text-file" * better
 
 
 def _train_similar(
@@ -284,6 +346,9 @@ def show_report(r: TrainReport) -> None:
     p = r.proof
     if r.left_out:
         click.echo(f"{r.left_out} pictures with words lack features and were left out.")
+    if r.suspected:
+        tags = counted(r.suspected, "suspected mislabel")
+        click.echo(f"{tags} among the tags. To see: sightline tag --suspected")
     if p.n:
         harmed = int(p.extra["significantly_harmed"])
         click.echo(

@@ -98,6 +98,8 @@ class Collection:
         self.root = root
         self.store_folder: StoreFolder = StoreFolder(store)
         self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
+        self.store_folder.starting_words = settings.starting_words
+        self.store_folder.working_size = settings.working_size
         self.store_folder.language = check_language(settings.language)
         self.settings = settings
         self.origins = origins
@@ -261,7 +263,7 @@ class Collection:
         options = TrainOptions(
             tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards
         )
-        missing = missing_for_words(self.store_folder, rankers, features)
+        missing = missing_for_words(self.store_folder, rankers, features, s.features)
         with training_run(self, "train", dry_run, bar, compute) as run:
             run.compute_features(missing)
             return train(self.store_folder, options, s.wait, bar, run.compute)
@@ -317,7 +319,7 @@ class Collection:
         cut : bool
             Leave out predictions below the cut-off.
         predicted : bool
-            False leaves out all predictions.
+            False leaves out all predictions and suggestions.
         verbatim : bool
             Search every word as it is typed, as words in quotes are. By default a word that no
             picture has is searched as the nearest one; `Results.corrections` names both.
@@ -385,11 +387,14 @@ class Collection:
     def search_text(
         self, text: str, k: int | None = None, *, filters: Filters = NO_FILTERS
     ) -> Results:
-        """Find pictures for a long text, such as an article, in the shared space.
+        """Find pictures for a long text, such as an article.
 
-        Unlike in `search`, the text has no grammar, and no picture needs to have its words. A
-        score is the probability that the picture's own words share one with the text. Words that
-        were not learned do not count; `Results.not_learned` names them.
+        Unlike in `search`, the text has no grammar, and no picture needs to have its words. Words
+        that were not learned do not count; `Results.not_learned` names them. The text model
+        answers: a score is the probability that the picture's own words share one with the text.
+        Where there is no text model, or the word model ranked pictures better for held-out texts,
+        that answers: a score is the probability that a picture has one of the words, rare ones
+        counting more. `Results.text_answer` says which model it was.
         """
         from sightline.collection.search.texts import search_text
 

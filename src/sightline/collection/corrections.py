@@ -2,14 +2,14 @@
 
 A mistyped word is searched as the nearest word of the collection (`Spellings.correction`). A run of
 a script without spaces is searched as the words of the collection that it is made of. Words of
-which any picture has a form, synonyms of the owner, stop words, words in quotes and tags of several
-words are never corrected, and no correction makes a word required and excluded at once. The answer
-names every correction.
+which any picture has a form, synonyms of the owner, stop words, nouns that a network answers, words
+in quotes and tags of several words are never corrected, and no correction makes a word required and
+excluded at once. The answer names every correction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -69,10 +69,17 @@ def spellings_of(table: WordForms) -> Spellings:
     return spellings
 
 
-def corrected(table: WordForms, query: Query) -> tuple[Query, tuple[Correction, ...]]:
-    """Return a query with its mistyped words corrected, and the corrections."""
+def corrected(
+    table: WordForms, query: Query, is_answered: Callable[[str], bool] | None = None
+) -> tuple[Query, tuple[Correction, ...]]:
+    """Return a query with its mistyped words corrected, and the corrections.
+
+    Words that no picture has and that are answered all the same (`is_answered`) are not mistyped.
+    """
     words = (*(t.text for t in query.terms), *query.excluded)
     unknown = [w for w in words if w not in query.verbatim and not _is_known(table, w)]
+    if is_answered is not None:
+        unknown = [w for w in unknown if not is_answered(w)]
     if not unknown:
         return query, ()
     spellings = spellings_of(table)

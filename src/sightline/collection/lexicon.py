@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from weakref import WeakKeyDictionary
+from pathlib import Path
 
 import numpy as np
 
 from sightline._typing import Ints
 from sightline.collection.synonyms import Stamp, SynonymList, load_synonyms, stamp_of
 from sightline.store.folder import Reader
-from sightline.store.snapshot import Snapshot
 from sightline.words.folding import Lexeme, Lexicon
 from sightline.words.languages import Language, detect, language
 from sightline.words.term_ids import term_id
@@ -102,24 +101,26 @@ class WordForms:
         return out
 
 
-_Key = tuple[str, Stamp]
-_KEPT: WeakKeyDictionary[Snapshot, tuple[_Key, WordForms]] = WeakKeyDictionary()
+_Key = tuple[int, tuple[tuple[str, int], ...], str, Stamp]
+# Of each store, by its folder, the table that was used last.
+_KEPT: dict[Path, tuple[_Key, WordForms]] = {}
 
 
 def word_forms(reader: Reader) -> WordForms:
     """Return the words of the version that a reader holds, with their forms.
 
-    They are kept with the version; another language, or a change of the owner's list, is noticed.
+    They are kept until another version of the store is read; another language, or a change of the
+    owner's list, is noticed.
     """
-    folder = reader.store_folder
-    key = folder.language, stamp_of(folder.path)
-    kept = _KEPT.get(reader.snapshot)
+    folder, snapshot = reader.store_folder, reader.snapshot
+    key = snapshot.version, snapshot.contents, folder.language, stamp_of(folder.path)
+    kept = _KEPT.get(folder.path)
     if kept is None or kept[0] != key:
         texts = reader.catalogue.texts_without_language(_TEXTS)
-        language_counts = Counter(t for text in texts for t in set(tokens(text)))
+        counts_in_texts = Counter(t for text in texts for t in set(tokens(text)))
         owner = load_synonyms(folder.path)
-        forms = WordForms(_counts(reader), folder.language, owner, language_counts)
-        kept = _KEPT[reader.snapshot] = (key, forms)
+        forms = WordForms(_counts(reader), folder.language, owner, counts_in_texts)
+        kept = _KEPT[folder.path] = (key, forms)
     return kept[1]
 
 

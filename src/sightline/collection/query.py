@@ -23,6 +23,7 @@ import numpy as np
 from sightline._typing import Ints
 from sightline.collection.corrections import Correction, corrected
 from sightline.collection.lexicon import WordForms, word_forms
+from sightline.collection.search.starting_words import is_answered
 from sightline.contracts import Json
 from sightline.errors import QueryError
 from sightline.store.folder import Reader
@@ -129,7 +130,8 @@ class Wording:
         >>> Wording(("a", "of"), verbatim=(("dogs", "dog"),)).lines()[1]
         '"dogs" matches this form alone; predictions are for dogs, dog'
         """
-        named = ", ".join(self.stop_words)
+        more = f" and {len(self.stop_words) - _NAMED} more" if len(self.stop_words) > _NAMED else ""
+        named = ", ".join(self.stop_words[:_NAMED]) + more
         lines = [f"stop words left out: {named} (in quotes they are searched)"] if named else []
         if self.only_stop_words:
             lines = ["all words are stop words: searched as they are written, nothing is predicted"]
@@ -229,7 +231,8 @@ class ResolvedQuery:
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
         """Look the words of a query up in a version, and in its model if that is to be used."""
         table = word_forms(reader)
-        query, corrections = corrected(table, query)
+        keep = is_answered(reader) if use_model else None
+        query, corrections = corrected(table, query, keep)
         asked, wording = _asked(query, table)
         model = _model(reader) if use_model else None
         resolver = _Resolver(reader.snapshot, table, model, query)

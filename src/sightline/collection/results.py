@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.corrections import Correction
 from sightline.collection.query import Constraint, NotLearned, Wording
+from sightline.collection.search.starting_words import StartingWords
 from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
 from sightline.records import Hit, MatchKind
@@ -65,6 +66,48 @@ class ResultPart:
 
 
 @dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """Which kind of model ranked pictures for a text, and why.
+
+    Attributes
+    ----------
+    model : {"text", "words"}
+        The kind of model.
+    why : {"", "no text model", "no word learned", "better"}
+        Why it was this one: there was no text model; the other learned no word of the text; or it
+        ranked pictures better for held-out texts. Empty for the text model as usual.
+    avgp_of_text, avgp_of_words : float or None
+        Mean AvgP of pictures for held-out texts by either, where that decided.
+    """
+
+    model: Literal["text", "words"]
+    why: Literal["", "no text model", "no word learned", "better"] = ""
+    avgp_of_text: float | None = None
+    avgp_of_words: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the kind of model, in messages."""
+        return "text model" if self.model == "text" else "word model"
+
+    def __str__(self) -> str:
+        by = f"Answered by the {self.title}"
+        if self.why == "no text model":
+            return f"{by}, since there is no text model. To train one: sightline train text"
+        if self.why == "no word learned":
+            other = "word model" if self.model == "text" else "text model"
+            return f"{by}: the {other} has learned no word of the text."
+        if self.why == "better" and self.avgp_of_text is not None:
+            figures = f"AvgP {self.avgp_of_words:.3f}, the text model {self.avgp_of_text:.3f}"
+            return f"{by}, which ranks pictures better for held-out texts ({figures})."
+        return f"{by}."
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {"model": self.model, "why": self.why, "remark": str(self)}
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """The answer to a search: hits, best first, and what there is to say about them.
 
@@ -82,10 +125,15 @@ class Results:
         Words that were searched in place of mistyped ones.
     wording : Wording
         Stop words that were left out, and words that were taken as they are written.
+    suggested : StartingWords
+        Words that no model has learned and a network answers; hits by them have the match
+        "suggested".
     served : str
         Why another engine answered than was asked to; mostly it is empty.
     store_folder : StoreFolder or None
         The store, from which a notebook shows thumbnails.
+    text_answer : TextAnswer or None
+        Of a whole text: which kind of model answered, and why.
     """
 
     hits: tuple[Hit, ...]
@@ -99,7 +147,9 @@ class Results:
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
     corrections: tuple[Correction, ...] = field(default=(), kw_only=True)
     wording: Wording = field(default_factory=Wording, kw_only=True)
+    suggested: StartingWords = field(default_factory=StartingWords, kw_only=True)
     store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
+    text_answer: TextAnswer | None = field(default=None, kw_only=True)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -116,6 +166,8 @@ class Results:
             "constraints": [c.to_dict() for c in self.constraints],
             "corrections": [c.to_dict() for c in self.corrections],
             "wording": self.wording.to_dict(), "served": self.served,
+            "text_answer": None if self.text_answer is None else self.text_answer.to_dict(),
+            "suggested": [w.to_dict() for w in self.suggested.words],
         }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:

@@ -24,6 +24,8 @@ class RankerEntry:
         A short description.
     grid : tuple of dict
         The hyperparameters to try, the usual ones first.
+    refinements : tuple of dict
+        Hyperparameters that are tried with the best of the grid only.
     input : {"concat", "per_feature", "counts"}
         The input of `fit`: "concat", the features concatenated; "per_feature", a matrix for each
         feature; "counts", the visual-word counts of one feature.
@@ -53,6 +55,7 @@ class RankerEntry:
     class_path: str
     about: str
     grid: tuple[dict[str, Json], ...] = ({},)
+    refinements: tuple[dict[str, Json], ...] = ()
     input: Literal["concat", "per_feature", "counts"] = "concat"
     iterative: bool = False
     tuned: tuple[tuple[str, str], ...] = ()
@@ -77,6 +80,7 @@ class RankerEntry:
 
 
 _STEPS = (("n_iter", "best_iter_"),)
+_WITHOUT_WRONG_TAGS: tuple[dict[str, Json], ...] = ({"wrong_tags": "excluded"},)
 
 RANKERS: dict[str, RankerEntry] = {
     "pamir": RankerEntry(
@@ -107,6 +111,7 @@ RANKERS: dict[str, RankerEntry] = {
         "sightline.annotators.ridge:KernelRidge",
         "kernel ridge, a regression for each word",
         grid=({"kernel": "rbf"},),
+        refinements=_WITHOUT_WRONG_TAGS,
         input="per_feature",
         tuned=(("alpha", "alpha_"),),
         unlabelled=True,
@@ -115,6 +120,7 @@ RANKERS: dict[str, RankerEntry] = {
         "sightline.annotators.ridge:KernelRidge",
         "kernel ridge, then a ranking loss on products of words",
         grid=({"kernel": "rbf"},),
+        refinements=_WITHOUT_WRONG_TAGS,
         input="per_feature",
         stacked_on="ridge",
         stacked_class="sightline.rankers.log_product:LogProduct",

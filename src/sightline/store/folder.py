@@ -47,6 +47,10 @@ class StoreFolder:
         What answers queries: flat, faiss or milvus://HOST:PORT.
     listed_rows : int, default=1_000_000
         From how many rows on a table should have lists of faiss.
+    starting_words : bool, default=True
+        Whether a network answers words that no model has learned.
+    working_size : int, default=384
+        The side of pictures from which features were computed.
     language : str, default="auto"
         Whose plurals and stop words are folded: a language, auto or none.
     """
@@ -54,6 +58,8 @@ class StoreFolder:
     fast = False
     engine = "flat"
     listed_rows = 1_000_000
+    starting_words = True
+    working_size = 384
     language = "auto"
 
     def __init__(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The scores that a model published for a segment, in a file beside it.
+"""What a word model or a text model published for a segment, each in a file beside it.
 
   terms                          the words that have scores, ascending
   scores                         for each word the scores of all rows
@@ -11,7 +11,7 @@ are removed with the model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sightline._typing import Floats, Ints
 from sightline.errors import StoreDamaged, StoreError
 from sightline.store.shards import Rows, open_arrays, write_arrays
-from sightline.store.versions import FileEntry, Segment
+from sightline.store.versions import FileEntry, ScoringKind, Segment
 
 _POINTS = "points."
 
@@ -67,11 +67,12 @@ def points_feature(model: str, name: str) -> str:
     return f"{model}/{name}"
 
 
-def open_scores(folder: Path, s: Segment) -> Scores | None:
-    """Map the scores of a segment; None if it has none."""
-    if s.scores is None:
+def open_scores(folder: Path, s: Segment, kind: ScoringKind = "words") -> Scores | None:
+    """Map what a model of a kind published for a segment; None if there is nothing."""
+    file, model = s.published(kind)
+    if file is None:
         return None
-    arrays = open_arrays(folder / s.scores.name)
+    arrays = open_arrays(folder / file.name)
     terms, rows = arrays.get("terms"), arrays.get("scores")
     points = {n.removeprefix(_POINTS): a for n, a in arrays.items() if n.startswith(_POINTS)}
     if (
@@ -83,19 +84,23 @@ def open_scores(folder: Path, s: Segment) -> Scores | None:
         or any(p.dtype != np.float32 or p.shape[:-1] != (s.rows,) for p in points.values())
     ):
         raise StoreDamaged(
-            f"The file {s.scores.name} does not hold the scores of {s.rows} pictures. "
+            f"The file {file.name} does not hold the scores of {s.rows} pictures. "
             "Run: sightline store repair"
         )
-    return Scores(s.scored_by, terms, rows, points)
+    return Scores(model, terms, rows, points)
 
 
-def with_scores(folder: Path, s: Segment, scores: Scores) -> Segment:
+def with_scores(folder: Path, s: Segment, scores: Scores, kind: ScoringKind = "words") -> Segment:
     """Write scores of a segment, and return the segment with them."""
-    return _write_scores(folder, s, scores.model, scores.terms, scores.rows, dict(scores.points))
+    points = dict(scores.points)
+    return _write_scores(folder, s, kind, scores.model, scores.terms, scores.rows, points)
 
 
 def with_joined_scores(
-    folder: Path, s: Segment, parts: Sequence[tuple[Scores | None, int, int]]
+    folder: Path,
+    s: Segment,
+    parts: Sequence[tuple[Scores | None, int, int]],
+    kind: ScoringKind = "words",
 ) -> Segment:
     """Return a segment with scores joined from rows (scores, first, last + 1) of others.
 
@@ -117,7 +122,7 @@ def with_joined_scores(
         return Rows(pieces, (s.rows, template.points[name].shape[1]), np.float32)
 
     points = {name: joined_points(name) for name in template.points}
-    return _write_scores(folder, s, template.model, template.terms, blocks, points)
+    return _write_scores(folder, s, kind, template.model, template.terms, blocks, points)
 
 
 def _same_layout(a: Scores, b: Scores) -> bool:
@@ -128,6 +133,7 @@ def _same_layout(a: Scores, b: Scores) -> bool:
 def _write_scores(
     folder: Path,
     s: Segment,
+    kind: ScoringKind,
     model: str,
     terms: Ints,
     rows: Floats | Rows,
@@ -141,4 +147,4 @@ def _write_scores(
     arrays: dict[str, NDArray[Any] | Rows] = {"terms": terms, "scores": rows}
     arrays |= {f"{_POINTS}{name}": p for name, p in points.items()}
     file = FileEntry.of(write_arrays(folder, "scores", arrays))
-    return replace(s, scores=file, scored_by=model)
+    return s.with_published(kind, file, model)

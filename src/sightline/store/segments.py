@@ -24,13 +24,18 @@ from sightline.records import Batch
 from sightline.store.matrices import Matrix, joined, open_matrix, spans, starts, to_arrays
 from sightline.store.scores import Scores, open_scores, with_joined_scores
 from sightline.store.shards import Rows, open_arrays, write_arrays
-from sightline.store.versions import FeatureFile, FileEntry, Segment
+from sightline.store.versions import (
+    SCORING_KINDS,
+    FeatureFile,
+    FileEntry,
+    ScoringKind,
+    Segment,
+)
 
 MERGED_ROWS = 32_768
 _MAX_SMALL = 4
 _DEAD_SHARE = 0.25
 _MAX_RUNS = 256
-_NO_ROWS = np.zeros(0, np.int32)
 
 
 def write_segment(folder: Path, batch: Batch) -> Segment:
@@ -86,13 +91,16 @@ class OpenSegment:
     dead : ndarray of int64
         The rows that no longer count, ascending.
     scores : Scores or None
-        What a model published for its pictures.
+        What a word model published for its pictures.
+    text_scores : Scores or None
+        What a text model published for its pictures.
     """
 
     base: dict[str, NDArray[Any]]
     features: dict[str, Matrix]
     dead: Ints
     scores: Scores | None = None
+    text_scores: Scores | None = None
 
     @classmethod
     def open(cls, folder: Path, s: Segment) -> OpenSegment:
@@ -105,7 +113,8 @@ class OpenSegment:
         dead = np.zeros(0, np.int64)
         if s.dead is not None:
             dead = np.asarray(open_arrays(folder / s.dead.name)["rows"])
-        return cls(base, features, dead, open_scores(folder, s))
+        published = (open_scores(folder, s, kind) for kind in SCORING_KINDS)
+        return cls(base, features, dead, *published)
 
     @property
     def ids(self) -> Ints:
@@ -114,9 +123,14 @@ class OpenSegment:
 
     def matrix(self, feature: str) -> Matrix | None:
         """Return the rows of a feature, or a model's points of that name; None if neither."""
-        if feature in self.features or self.scores is None:
-            return self.features.get(feature)
-        return self.scores.named(feature)
+        if feature in self.features:
+            return self.features[feature]
+        named = (s.named(feature) for s in (self.scores, self.text_scores) if s is not None)
+        return next((points for points in named if points is not None), None)
+
+    def published(self, kind: ScoringKind) -> Scores | None:
+        """Return what a model of a kind published for its pictures; None if there is nothing."""
+        return self.scores if kind == "words" else self.text_scores
 
     def alive(self) -> NDArray[np.bool_]:
         """Return for each row whether it counts."""
@@ -160,8 +174,17 @@ class OpenSegment:
 
     def postings_of(self, terms: Ints) -> NDArray[np.int32]:
         """Return the rows, dead ones included, whose picture has any of some terms, ascending."""
-        rows = [self.postings(t) for t in terms.tolist()]
-        return rows[0] if len(rows) == 1 else np.unique(np.concatenate([_NO_ROWS, *rows]))
+        if len(terms) == 1:
+            return self.postings(int(terms[0]))
+        return np.flatnonzero(self.have_any(terms)).astype(np.int32)
+
+    def have_any(self, terms: Ints) -> NDArray[np.bool_]:
+        """Return for each row, dead ones included, whether its picture has any of some terms."""
+        # Marking rows is ten times faster than a union of lists of them.
+        marked = np.zeros(len(self.base["ids"]), bool)
+        for term in terms.tolist():
+            marked[self.postings(term)] = True
+        return marked
 
     def words(self, row: int) -> Ints:
         """Return the term ids a picture has."""
@@ -260,5 +283,7 @@ def _merge_scores(folder: Path, runs: list[Run], merged: Segment) -> Segment:
     """Join the scores of runs, if one model gave them all, for the same words."""
     if len(runs) > _MAX_RUNS:
         return merged  # Scoring again is faster than joining so many pieces.
-    parts = [(p.scores, first, last) for p, first, last in runs]
-    return with_joined_scores(folder, merged, parts)
+    for kind in SCORING_KINDS:
+        parts = [(p.published(kind), first, last) for p, first, last in runs]
+        merged = with_joined_scores(folder, merged, parts, kind)
+    return merged

@@ -45,12 +45,20 @@ class Snapshot:
         self.model = version.model
         self.similar = version.similar
         self.regions = version.regions
+        self.text = version.text
         self.segments = [OpenSegment.open(shards, s) for s in version.segments]
+
+    @property
+    def contents(self) -> tuple[tuple[str, int], ...]:
+        """What the words of the pictures depend on: checksum and dead rows of each segment."""
+        return tuple((s.base.sha256, s.dead_rows) for s in self._listed)
 
     @cached_property
     def published(self) -> Published:
         """The version as engines see it."""
-        return Published(self.version, self.model, self.segments, self._listed, self._returned)
+        return Published(
+            self.version, self.model, self.segments, self._listed, self._returned, self.text
+        )
 
     def ids(self) -> Ints:
         """Return the ids of all pictures, ascending."""
@@ -124,25 +132,19 @@ class Snapshot:
 
     def tagged_with(self, terms: Sequence[int], *, every: bool) -> Ints:
         """Return the ids of the pictures that have all (`every`), or any, of some terms."""
-        parts: list[Ints] = []
-        for s in self.segments:
-            rows = [s.postings(t).astype(np.int64) for t in terms]
-            if rows:
-                joined = rows[0]
-                for r in rows[1:]:
-                    joined = _intersection(joined, r) if every else np.union1d(joined, r)
-                parts.append(s.ids[s.living(joined)])
-        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+        ids = np.array(terms, np.int64)
+        return self.tagged_with_every(
+            tuple(ids[i : i + 1] for i in range(len(ids))) if every else (ids,)
+        )
 
     def tagged_with_every(self, groups: Sequence[Ints]) -> Ints:
         """Return the ids of the pictures that have some term of each group."""
         parts: list[Ints] = []
         for s in self.segments if len(groups) else ():
-            rows = [s.postings_of(group).astype(np.int64) for group in groups]
-            joined = rows[0]
-            for r in rows[1:]:
-                joined = _intersection(joined, r)
-            parts.append(s.ids[s.living(joined)])
+            joined = s.have_any(groups[0])
+            for group in groups[1:]:
+                joined &= s.have_any(group)
+            parts.append(s.ids[s.living(np.flatnonzero(joined))])
         return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     def without_words(self) -> Ints:
@@ -259,8 +261,3 @@ class Snapshot:
 
 def _ascending(ids: Ints | None) -> Ints | None:
     return ids if ids is None or (ids[1:] > ids[:-1]).all() else np.unique(ids)
-
-
-def _intersection(a: Ints, b: Ints) -> Ints:
-    # Rows that have a term are ascending and distinct, so they need not be made unique first.
-    return np.intersect1d(a, b, assume_unique=True)

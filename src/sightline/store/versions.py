@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from sightline.errors import StoreDamaged
 from sightline.store.durable import Written, sync_folder, write_file
@@ -24,8 +25,12 @@ OLD_VERSIONS = 2
 ARRAY_FILE = re.compile(
     r"(pictures|feature|scores|dead|arrays)-[0-9a-f]{0,20}\.safetensors(\.\d+\.part)?"
 )
-_FORMAT = 4
-_READABLE = (1, 2, 3, 4)
+_FORMAT = 5
+_READABLE = (1, 2, 3, 4, 5)
+
+ScoringKind = Literal["words", "text"]
+"""The kinds of models that score every picture; what they give is published in the segments."""
+SCORING_KINDS: tuple[ScoringKind, ...] = ("words", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +72,12 @@ class Segment:
     dead_rows : int
         How many rows no longer count.
     scores : FileEntry or None
-        What a model published for the pictures.
+        What a word model published for the pictures.
     scored_by : str
+        The name of that model.
+    text_scores : FileEntry or None
+        What a text model published for the pictures.
+    text_scored_by : str
         The name of that model.
     first, last : int
         The range of ids, so that a segment need not be opened to see that it lacks a picture.
@@ -83,6 +92,26 @@ class Segment:
     scored_by: str = ""
     first: int = 0
     last: int = 1 << 62
+    text_scores: FileEntry | None = None
+    text_scored_by: str = ""
+
+    def published(self, kind: ScoringKind) -> tuple[FileEntry | None, str]:
+        """Return what a model of a kind published for the pictures, and the model's name."""
+        if kind == "words":
+            return self.scores, self.scored_by
+        return self.text_scores, self.text_scored_by
+
+    def with_published(
+        self, kind: ScoringKind, file: FileEntry | None = None, model: str = ""
+    ) -> Segment:
+        """Return the segment with what a model of a kind published; by default with nothing."""
+        if kind == "words":
+            return replace(self, scores=file, scored_by=model)
+        return replace(self, text_scores=file, text_scored_by=model)
+
+    def unscored(self) -> Segment:
+        """Return the segment without what any model published."""
+        return self.with_published("words").with_published("text")
 
     def may_hold(self, ids: Iterable[int]) -> bool:
         """Return whether any of some pictures can be in it, by the range of ids alone."""
@@ -99,8 +128,10 @@ class Segment:
         yield from (f.file for f in self.features)
         if self.dead is not None:
             yield self.dead
-        if self.scores is not None:
-            yield self.scores
+        for kind in SCORING_KINDS:
+            file, _ = self.published(kind)
+            if file is not None:
+                yield file
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +156,8 @@ class Version:
         The similarity model, "" for none.
     regions : str
         The region model, "" for none.
+    text : str
+        The text model, "" for none.
     returned : int
         The last version up to this one that was made by a rollback; 0 for none.
     """
@@ -138,10 +171,19 @@ class Version:
     similar: str = ""
     regions: str = ""
     returned: int = 0
+    text: str = ""
+
+    def scoring_model(self, kind: ScoringKind) -> str:
+        """Return the name of the model of a kind that scores pictures; "" for none."""
+        return self.model if kind == "words" else self.text
+
+    def with_scoring_model(self, kind: ScoringKind, name: str) -> Version:
+        """Return the version with another model of a kind that scores pictures."""
+        return replace(self, model=name) if kind == "words" else replace(self, text=name)
 
     def models(self) -> set[str]:
         """Return the names of all models it needs."""
-        return {*self.codebooks, self.model, self.similar, self.regions} - {""}
+        return {*self.codebooks, self.model, self.similar, self.regions, self.text} - {""}
 
     def files(self) -> Iterable[FileEntry]:
         """Yield all its files."""
@@ -256,6 +298,8 @@ def _segment(d: dict[str, object]) -> Segment:
         scored_by=str(d.get("scored_by", "")),
         first=_int(d.get("first", 0)),
         last=_int(d.get("last", 1 << 62)),
+        text_scores=None if d.get("text_scores") is None else _file(d["text_scores"]),
+        text_scored_by=str(d.get("text_scored_by", "")),
     )
 
 

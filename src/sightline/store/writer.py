@@ -32,7 +32,7 @@ from sightline.store.scores import Scores, with_scores
 from sightline.store.segments import OpenSegment, merge, with_dead, worth_merging, write_segment
 from sightline.store.upkeep.permissions import restrict
 from sightline.store.upkeep.rollback import outdated_after
-from sightline.store.versions import Segment, Version
+from sightline.store.versions import SCORING_KINDS, ScoringKind, Segment, Version
 from sightline.vectors import Fingerprint
 
 
@@ -144,6 +144,11 @@ class Writer:
         The command that writes, for the error messages of others.
     wait : float, default=0.0
         How many seconds to wait for another writer.
+
+    Attributes
+    ----------
+    scorer, text_scorer : Scorer or None
+        What scores new pictures, by the word model and by the text model in use.
     """
 
     def __init__(self, store_folder: StoreFolder, command: str, wait: float = 0.0) -> None:
@@ -161,6 +166,7 @@ class Writer:
             restrict(store_folder.path)  # It holds only files of a store.
         self.store_folder = store_folder
         self.scorer: Scorer | None = None
+        self.text_scorer: Scorer | None = None
         self._lock = Lock(store_folder.path, command, wait)
         try:
             self._presence = Presence(store_folder.path)
@@ -214,16 +220,29 @@ class Writer:
 
     def publish_model(self, scorer: Scorer, note: str, progress: Progress) -> Version:
         """Publish a word model: score every picture by it, then move the pointer."""
+        version = self._publish_scored("words", scorer, note, progress)
+        self.scorer = scorer
+        return version
+
+    def publish_text(self, scorer: Scorer, note: str, progress: Progress) -> Version:
+        """Publish a text model: map every picture and its text, then move the pointer."""
+        version = self._publish_scored("text", scorer, note, progress)
+        self.text_scorer = scorer
+        return version
+
+    def _publish_scored(
+        self, kind: ScoringKind, scorer: Scorer, note: str, progress: Progress
+    ) -> Version:
         progress.start("score", self.version.live)
         segments = []
-        unscored = [_unscored(s) for s in self.version.segments]
+        unscored = [s.with_published(kind) for s in self.version.segments]
         for s, scores in zip(unscored, self._scores(unscored, scorer), strict=True):
-            segments.append(self._with_scores(s, scores))
+            segments.append(self._with_scores(s, scores, kind))
             progress.advance(s.live)
         progress.finish()
-        self.scorer = scorer
         number = self.version.number + 1
-        new = replace(self.version, number=number, segments=tuple(segments), model=scorer.model)
+        new = replace(self.version, number=number, segments=tuple(segments))
+        new = new.with_scoring_model(kind, scorer.model)
         return self._swap(replace(new, finished=True, note=note), Change())
 
     def publish_similar(self, model: str, note: str) -> Version:
@@ -239,13 +258,13 @@ class Writer:
         return self._swap(new, Change())
 
     def drop_models(self) -> None:
-        """Publish a version without any model of words, similarity or regions."""
+        """Publish a version without any model of words, similarity, regions or texts."""
         v = self.version
-        if v.model or v.similar or v.regions:
-            segments = tuple(_unscored(s) for s in v.segments)
-            new = replace(v, segments=segments, model="", similar="", regions="", finished=False)
-            self.scorer = None
-            self._swap(replace(new, number=v.number + 1), Change())
+        if v.model or v.similar or v.regions or v.text:
+            segments = tuple(s.unscored() for s in v.segments)
+            new = replace(v, segments=segments, model="", similar="", regions="", text="")
+            self.scorer = self.text_scorer = None
+            self._swap(replace(new, number=v.number + 1, finished=False), Change())
 
     def publish_codebook(self, codebook: str) -> Version:
         """Publish a codebook in place of an older one of the same kind."""
@@ -256,17 +275,20 @@ class Writer:
         return self._swap(new, Change())
 
     def score_missing(self) -> bool:
-        """Score the pictures the model has not scored; return whether there were any."""
-        scorer = self.scorer
-        if scorer is None:
-            return False
+        """Score the pictures that a model in use has not scored; return whether there were any."""
         old = self.version.segments
-        new = tuple(self._all_scored(old, scorer))
+        new = tuple(self._all_scored(old))
         if new == old:
             return False
         number = self.version.number + 1
         self._swap(replace(self.version, number=number, segments=new, finished=False), Change())
         return True
+
+    def _scorers(self) -> Iterator[tuple[ScoringKind, Scorer]]:
+        """Yield what scores new pictures."""
+        for kind, scorer in zip(SCORING_KINDS, (self.scorer, self.text_scorer), strict=True):
+            if scorer is not None:
+                yield kind, scorer
 
     def _scores(self, segments: Sequence[Segment], scorer: Scorer) -> Iterator[Scores | None]:
         opened = (OpenSegment.open(self.store_folder.shards, s) for s in segments)
@@ -274,22 +296,25 @@ class Writer:
             return scorer.many(list(opened))
         return map(scorer.scores, opened)
 
-    def _all_scored(self, segments: Sequence[Segment], scorer: Scorer) -> list[Segment]:
-        """Return segments with scores; those that the model has scored keep their scores."""
-        unscored = [s for s in segments if s.scored_by != scorer.model]
-        if len(unscored) == 1:
-            return [self._scored(s, scorer) if s in unscored else s for s in segments]
-        scores = self._scores(unscored, scorer)
-        return [
-            s if s.scored_by == scorer.model else self._with_scores(s, next(scores))
-            for s in segments
-        ]
+    def _all_scored(self, segments: Sequence[Segment]) -> list[Segment]:
+        """Return segments with scores; those that a model has scored keep its scores."""
+        all_scored = list(segments)
+        for kind, scorer in self._scorers():
+            missing = [i for i, s in enumerate(all_scored) if s.published(kind)[1] != scorer.model]
+            unscored = [all_scored[i] for i in missing]
+            if len(unscored) == 1:
+                all_scored[missing[0]] = self._scored(unscored[0], scorer, kind)
+                continue
+            for i, scores in zip(missing, self._scores(unscored, scorer), strict=True):
+                all_scored[i] = self._with_scores(all_scored[i], scores, kind)
+        return all_scored
 
-    def _scored(self, s: Segment, scorer: Scorer) -> Segment:
-        return self._with_scores(s, scorer.scores(OpenSegment.open(self.store_folder.shards, s)))
+    def _scored(self, s: Segment, scorer: Scorer, kind: ScoringKind) -> Segment:
+        scores = scorer.scores(OpenSegment.open(self.store_folder.shards, s))
+        return self._with_scores(s, scores, kind)
 
-    def _with_scores(self, s: Segment, scores: Scores | None) -> Segment:
-        return s if scores is None else with_scores(self.store_folder.shards, s, scores)
+    def _with_scores(self, s: Segment, scores: Scores | None, kind: ScoringKind) -> Segment:
+        return s if scores is None else with_scores(self.store_folder.shards, s, scores, kind)
 
     def _changed_segments(self, change: Change) -> list[Segment]:
         replaced = [i for b in change.batches for i in b.ids.tolist()]
@@ -299,8 +324,8 @@ class Writer:
             ids = dead.tolist()
             segments = [self._with_dead_rows(s, dead) if s.may_hold(ids) else s for s in segments]
         new = [write_segment(self.store_folder.shards, b) for b in change.batches if len(b.ids)]
-        if self.scorer is not None:
-            new = [self._scored(s, self.scorer) for s in new]
+        for kind, scorer in self._scorers():
+            new = [self._scored(s, scorer, kind) for s in new]
         return [s for s in [*segments, *new] if s.live]
 
     def _with_dead_rows(self, s: Segment, dead: Ints) -> Segment:
@@ -314,10 +339,8 @@ class Writer:
         if not chosen:
             return False
         unmerged = [s for s in old if s not in chosen]
-        merged = merge(self.store_folder.shards, chosen)
-        if (scorer := self.scorer) is not None:
-            # A merge drops scores of different words, and scores of some pictures only.
-            merged = self._all_scored(merged, scorer)
+        # A merge drops scores of different words, and scores of some pictures only.
+        merged = self._all_scored(merge(self.store_folder.shards, chosen))
         segments = (*unmerged, *merged)
         new = replace(self.version, number=self.version.number + 1, segments=segments)
         self._swap(replace(new, finished=True), Change())
@@ -331,6 +354,8 @@ class Writer:
         old = self.store_folder.versions.read(number)
         if self.scorer is not None and self.scorer.model != old.model:
             self.scorer = None
+        if self.text_scorer is not None and self.text_scorer.model != old.text:
+            self.text_scorer = None
         known = self.catalogue.known()
         outdated = outdated_after(self.store_folder, self.log, known, self.version, old)
         note, number = f"rollback to {number}", self.version.number + 1
@@ -418,11 +443,6 @@ def _leave(
                 seal.write_seal(store_folder.path)
     finally:
         presence.leave()
-
-
-def _unscored(s: Segment) -> Segment:
-    """Return a segment without the scores of a model."""
-    return replace(s, scores=None, scored_by="")
 
 
 def check_log(log: EventLog, catalogue: Catalogue) -> None:

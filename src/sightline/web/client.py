@@ -43,9 +43,10 @@ class ServiceError(SightlineError):
 
 @dataclass(frozen=True, slots=True)
 class ClientHit:
-    """A picture of a result; `match` is "exact", "predicted", "partial" or "similar".
+    """A picture of a result.
 
-    `name`, `tagged` and `learnt` are names of earlier releases.
+    `match` is "exact", "predicted", "partial", "suggested" or "similar"; `name`,
+    `tagged` and `learnt` are names of earlier releases.
     """
 
     id: int
@@ -66,7 +67,8 @@ class ClientHits:
     If they were counted, `total` is the length of the list and `within` the number of hits above
     the cut-off. `not_learned` lists words that the model has not learned, with picture counts,
     `constraints` what decided on each word with a plus or a minus, `corrections` words that were
-    searched in place of mistyped ones, both as the service says it.
+    searched in place of mistyped ones, `suggested` the words that a network answers, all as the
+    service says it.
     """
 
     version: int
@@ -78,6 +80,7 @@ class ClientHits:
     not_learned: tuple[tuple[str, int], ...] = ()
     constraints: tuple[Mapping[str, Any], ...] = ()
     corrections: tuple[Mapping[str, Any], ...] = ()
+    suggested: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,9 +383,10 @@ def _hits(answer: Mapping[str, Any]) -> ClientHits:
     hits = tuple(_made(ClientHit, h) for h in answer["hits"])
     more = answer.get("total"), answer.get("within")
     words = _not_learned(answer)
-    signs, instead = (tuple(answer.get(n, ())) for n in ("constraints", "corrections"))
+    names = "constraints", "corrections", "suggested"
+    lists = (tuple(answer.get(n, ())) for n in names)
     at = answer["version"], hits, answer["next"], tuple(answer["said"])
-    return ClientHits(*at, *more, words, signs, instead)
+    return ClientHits(*at, *more, words, *lists)
 
 
 def _not_learned(answer: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

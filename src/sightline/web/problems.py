@@ -61,7 +61,7 @@ _JOBS = {
     "nothing-indexed": '{"verb": "index"}',
     "no-pictures": '{"verb": "index"}',
     "no-model": '{"verb": "train"}',
-    "no-space": '{"verb": "train", "rankers": ["lscmr"]}',
+    "no-space": '{"verb": "train", "text": true}',
     "no-regions": '{"verb": "train", "regions": true}',
 }
 _RETRY = {

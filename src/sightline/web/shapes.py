@@ -173,10 +173,10 @@ class HitResponse(BaseModel):
     """A hit: a picture by `id`, its `path` below the collection as text, and how it matches.
 
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
-    if it has some of the words, "similar" if it was compared with pictures. `probability` is how
-    likely a prediction by words alone fits, else null; `score` only orders hits. `name` (`path`),
-    `tagged` (`match` is "exact") and `learnt` (a model took part in the score) are of earlier
-    releases.
+    if it has some of the words, "suggested" if a network found it, "similar" if it was compared
+    with pictures. `probability` is how likely a prediction or suggestion by words alone fits, else
+    null; `score` only orders hits. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a
+    model took part in the score) are of earlier releases.
     """
 
     id: int
@@ -226,6 +226,27 @@ class ConstraintResponse(BaseModel):
     predicted: bool
 
 
+class TextAnswerResponse(BaseModel):
+    """Which kind of model ranked pictures for a text, `text` or `words`, and why.
+
+    `why` is empty for the text model as usual; else `no text model`, `no word learned` (by the
+    other), or `better` for held-out texts.
+    """
+
+    model: str
+    why: str
+    remark: str
+
+
+class StartingWordResponse(BaseModel):
+    """A word that no model has learned and a network answers, by `classes` and others."""
+
+    word: str
+    classes: list[str]
+    n_classes: int
+    closeness: float
+
+
 class HitsResponse(BaseModel):
     """Pictures of one version, best first; `next` is the cursor of the next page.
 
@@ -233,10 +254,13 @@ class HitsResponse(BaseModel):
     every word or are above the cut-off. Both are null unless requested, `within` also if nothing is
     predicted. `missing` counts hits whose files are gone; they are left out.
 
+    `said` are remarks; of a long text, `text_answer` says which kind of model answered, and why.
+
     `not_learned` lists words that the model has not learned: pictures that have them match, and the
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
     was used. `constraints` says of each word with a sign whether tags alone decided. `corrections`
     are words that were searched in place of mistyped ones; words in quotes are searched as typed.
+    `suggested` lists the words that a network answers, since no model has learned them.
     """
 
     version: int
@@ -249,8 +273,10 @@ class HitsResponse(BaseModel):
     predicted: bool | None = None
     constraints: tuple[ConstraintResponse, ...] = ()
     corrections: tuple[CorrectionResponse, ...] = ()
+    suggested: tuple[StartingWordResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
+    text_answer: TextAnswerResponse | None = None
 
 
 def hit(h: Found) -> HitResponse:
@@ -291,8 +317,18 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
             ConstraintResponse.model_validate(c.to_dict()) for c in results.constraints
         ),
         corrections=corrections(results.corrections), missing=results.missing,
-        said=(*remarks, *results.wording.lines(), *[results.served] * bool(results.served)),
+        said=(*remarks, *results.wording.lines(), *_said_of(results)),
+        suggested=tuple(
+            StartingWordResponse.model_validate(w.to_dict()) for w in results.suggested.words
+        ),
+        text_answer=None if results.text_answer is None
+        else TextAnswerResponse.model_validate(results.text_answer.to_dict()),
     )  # fmt: skip
+
+
+def _said_of(results: Results) -> list[str]:
+    """Return why another engine answered, and why no network does, if so."""
+    return [text for text in (results.served, results.suggested.problem) if text]
 
 
 class Page:

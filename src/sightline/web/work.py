@@ -73,13 +73,14 @@ def run(
     if verb == "evaluate":
         return c.evaluate(**options, progress=progress).to_dict()
     rankers, features = options.pop("rankers"), options.pop("features")
-    similar, regions = options.pop("similar"), options.pop("regions")
+    similar, regions, text = (options.pop(kind) for kind in ("similar", "regions", "text"))
     if similar:
         return c.models.train_similarity(features=features, **options, progress=progress).to_dict()
     if regions:
         feature = features[0] if features else ""
         return c.models.train_regions(feature=feature, **options, progress=progress).to_dict()
-    return c.train(rankers=rankers, features=features, **options, progress=progress).to_dict()
+    learn = c.models.train_text if text else c.train
+    return learn(rankers=rankers, features=features, **options, progress=progress).to_dict()
 
 
 def plain(value: object) -> Any:

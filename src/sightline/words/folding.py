@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from unicodedata import combining, normalize
 
 from sightline.words.languages import NO_LANGUAGE, Language, stemmer
 
 _LEAST_SINGULAR = 3
 _LEAST_STEM, _MOST_REMOVED = 3, 2
+_MOST_KEPT = 10_000
 _VOWELS = frozenset("aeiou")
 
 
@@ -90,19 +91,24 @@ class Lexicon:
         self.counts, self.language = counts, language
         self.synonyms = synonyms or Synonyms()
         self._separate = frozenset(self.synonyms.separate)
+        # Words that were looked up before.
+        self._found: dict[str, Lexeme | None] = {}
         self._joined = {w: g[0] for g in self.synonyms.groups for w in g}
 
     # -- one word ------------------------------------------------------------------------------
 
     def lookup(self, word: str) -> Lexeme | None:
         """Return the word that a spelling is a form of; None if no picture has any form of it."""
-        roots = self._roots_of(word)
-        forms = {f for root in roots for f in self._by_root.get(root, ())}
-        return self._lexeme(word, forms) if forms else None
+        if word not in self._found:
+            forms = {f for root in self._roots_of(word) for f in self._forms_of(root)}
+            if len(self._found) == _MOST_KEPT:
+                self._found.clear()
+            self._found[word] = self._lexeme(word, forms) if forms else None
+        return self._found[word]
 
     def is_known(self, word: str) -> bool:
         """Say whether some picture has a form of a word."""
-        return any(root in self._by_root for root in self._roots_of(word))
+        return self.lookup(word) is not None
 
     def is_stop_word(self, word: str) -> bool:
         """Say whether a word says nothing of a picture; those of synonym groups do."""
@@ -123,28 +129,58 @@ class Lexicon:
     # -- keys and roots --------------------------------------------------------------------------
 
     @cached_property
-    def _keys(self) -> dict[str, list[str]]:
-        """For each key the forms that have it."""
-        keys: dict[str, list[str]] = {}
+    def _special(self) -> dict[str, list[str]]:
+        """For each key the forms that are spelled otherwise, or set apart by the owner.
+
+        All other forms are their own keys, which spares most collections a second table.
+        """
+        special: dict[str, list[str]] = {}
         for form in self.counts:
-            keys.setdefault(self._key(form), []).append(form)
-        return keys
+            if not (form.isascii() and form.isalnum()) and (key := self._key(form)) != form:
+                special.setdefault(key, []).append(form)
+        return special
+
+    def _forms_with(self, key: str) -> list[str]:
+        """Return the forms that have a key."""
+        forms = list(self._special.get(key, ()))
+        if key in self.counts and self._key(key) == key:
+            forms.append(key)
+        return forms
+
+    def _has_key(self, key: str) -> bool:
+        return key in self.counts or key in self._special
+
+    def _forms_of(self, root: str) -> list[str]:
+        """Return the forms that have a root."""
+        if not self.language.rules:
+            return self._by_root.get(root, [])
+        if root.startswith(" "):
+            near = self._named[root]
+        else:
+            near = {root}
+        plurals = {p for key in near for p in plurals_of(key, self.language)}
+        keys = (k for k in near | plurals if self._has_key(k) and self._root(k) == root)
+        return [form for key in keys for form in self._forms_with(key)]
 
     @cached_property
     def _by_root(self) -> dict[str, list[str]]:
         """For each root the forms that have it."""
         roots: dict[str, list[str]] = {}
-        for key, forms in self._keys.items():
-            roots.setdefault(self._root(key), []).extend(forms)
+        for form in self.counts:
+            roots.setdefault(self._root(self._key(form)), []).append(form)
         return roots
 
     @cached_property
     def _bare(self) -> dict[str, list[str]]:
         """Keys by their letters without any mark, of those that have marks."""
         bare: dict[str, list[str]] = {}
-        for key in self._keys:
-            if not key.isascii() and (plain := without_marks(key)) != key:
-                bare.setdefault(plain, []).append(key)
+        if not self.language.own_letters:
+            return bare
+        for form in self.counts:
+            if not form.isascii():
+                key = self._key(form)
+                if (plain := without_marks(key)) != key:
+                    bare.setdefault(plain, []).append(key)
         return bare
 
     def _key(self, form: str) -> str:
@@ -153,7 +189,7 @@ class Lexicon:
     def _roots_of(self, word: str) -> set[str]:
         """Return the roots of a word that the collection need not have."""
         key = self._key(word)
-        if key in self._keys or word in self._separate:
+        if self._has_key(key) or word in self._separate:
             return {self._root(key)}
         root = self._root(key)
         if root != key or word in self._joined:
@@ -161,7 +197,7 @@ class Lexicon:
         if not self.language.rules:
             found = {root} if root in self._by_root else set[str]()
         else:
-            plurals = (p for p in plurals_of(key, self.language) if p in self._keys)
+            plurals = (p for p in plurals_of(key, self.language) if self._has_key(p))
             # A plural that has another singular here is no plural of this word.
             found = {p for p in plurals if self._root(p) == p and self._one_stem(p, key)}
         return found or {self._root(k) for k in self._bare.get(key, ())} or {key}
@@ -178,6 +214,14 @@ class Lexicon:
     def _joined_keys(self) -> dict[str, str]:
         # A blank cannot be part of a key, so that no form has such a root by chance.
         return {self._key(w): f" {name}" for w, name in self._joined.items()}
+
+    @cached_property
+    def _named(self) -> dict[str, set[str]]:
+        """For each root that the owner named the keys of its words."""
+        named: dict[str, set[str]] = {}
+        for key, root in self._joined_keys.items():
+            named.setdefault(root, set()).add(key)
+        return named
 
     def _singular(self, key: str) -> str:
         language = self.language
@@ -196,7 +240,7 @@ class Lexicon:
         return key
 
     def _may_be_singular(self, key: str) -> bool:
-        known = key in self._keys or key in self._joined_keys
+        known = self._has_key(key) or key in self._joined_keys
         return known and key not in self._separate and key not in self.language.stop_words
 
     def _one_stem(self, plural: str, singular: str) -> bool:
@@ -216,7 +260,6 @@ def same_stem(a: str, b: str, language: str) -> bool:
     return stem(a) == stem(b)
 
 
-@lru_cache(1 << 16)
 def key_of(form: str, language: Language) -> str:
     """Return a form without accents, possessive, elision, hyphens and spaces.
 
@@ -249,16 +292,28 @@ def without_marks(text: str, own_letters: frozenset[str] = frozenset()) -> str:
     >>> without_marks("हिन्दी")
     'हिन्दी'
     """
-    return "".join(c if c in own_letters or c.isascii() else _plain_letter(c) for c in text)
+    return text.translate(_plain_letters(own_letters))
 
 
-@lru_cache(4_096)
-def _plain_letter(c: str) -> str:
-    parts = normalize("NFD", c)
-    # Marks of Indic and other scripts are vowels; those of Korean letters are letters.
-    if parts[0] > "\u04ff" or len(parts) == 1:
+class _PlainLetters(dict[int, str]):
+    """For each letter, when it is first met, the letter without accents."""
+
+    def __init__(self, own_letters: frozenset[str]) -> None:
+        super().__init__((ord(c), c) for c in own_letters)
+
+    def __missing__(self, code: int) -> str:
+        c = chr(code)
+        parts = normalize("NFD", c)
+        # Marks of Indic and other scripts are vowels; those of Korean letters are letters.
+        if parts[0] <= "\u04ff" and len(parts) > 1:
+            c = "".join(p for p in parts if not combining(p))
+        self[code] = c
         return c
-    return "".join(p for p in parts if not combining(p))
+
+
+@cache
+def _plain_letters(own_letters: frozenset[str]) -> _PlainLetters:
+    return _PlainLetters(own_letters)
 
 
 def singulars_of(key: str, language: Language) -> Iterator[tuple[str, bool]]:

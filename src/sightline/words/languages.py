@@ -43,7 +43,7 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
             "leaves>leaf loaves>loaf knives>knife wives>wife wolves>wolf shelves>shelf calves>calf "
             "halves>half scarves>scarf thieves>thief elves>elf hooves>hoof men>man children>child "
             "feet>foot teeth>tooth geese>goose mice>mouse oxen>ox cacti>cactus fungi>fungus "
-            "octopi>octopus"
+            "octopi>octopus us>u"
         ),
         *_checked("s>"),
         *_sure("ies>y sses>ss xes>x zes>z ches>ch shes>sh uses>us ases>as oes>o"),

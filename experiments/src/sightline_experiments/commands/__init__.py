@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-EXPERIMENTS = ("pamir", "feedback", "lscmr", "online", "regions", "queries")
+EXPERIMENTS = ("pamir", "feedback", "lscmr", "online", "regions", "queries", "noise")
 
 
 class Experiments(click.Group):

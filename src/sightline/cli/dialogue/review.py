@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.tagging.review import Review
     from sightline.collection.tagging.suggest import Suggestion, Suggestions
+    from sightline.collection.tagging.suspected import SuspectedTag, SuspectedTags
 
 _HELP = "y: it is right   n: it is not   s: skip it   u: take the last answer back   q: end"
 _HELP_LAST = "u: take the last answer back   q: end"
@@ -26,7 +27,10 @@ _BACK, _END = ("u", "undo"), ("q", "quit")
 
 
 def run_review(
-    c: Collection, review: Review, say: Callable[[Suggestions], None], thumbnails: bool
+    c: Collection,
+    review: Review,
+    say: Callable[[Suggestions | SuspectedTags], None],
+    thumbnails: bool,
 ) -> int:
     """Ask about every suggestion, and print a summary at the end."""
     say(review.queue)
@@ -81,7 +85,7 @@ class _Queue:
             else:
                 click.echo("Nothing was answered yet.", err=True)
 
-    def _ask(self, s: Suggestion, at: int) -> str | None:
+    def _ask(self, s: Suggestion | SuspectedTag, at: int) -> str | None:
         """Return a valid answer; None at the end of the input."""
         if self.way:
             click.echo(drawn(self.c.pictures.thumbnails([s.picture])[0], self.way))

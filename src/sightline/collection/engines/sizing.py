@@ -78,6 +78,10 @@ def tables_of(p: Published) -> list[TableSize]:
     if scored:
         tables.append(TableSize("word scores", 4.0 * len(scored[0].terms), listed=False))
         tables += [TableSize(f"points {n}", 4.0 * a.shape[1]) for n, a in scored[0].points.items()]
+    texts = (s.text_scores for s in p.segments)
+    mapped = next((s for s in texts if s is not None and s.model == p.text), None)
+    if mapped is not None:
+        tables += [TableSize(f"text {n}", 4.0 * a.shape[1]) for n, a in mapped.points.items()]
     return tables
 
 

@@ -49,7 +49,13 @@ def index(
     """Bring the store of a collection up to date; everything is checked before it is changed."""
     from sightline.collection.index.options import index_options, remember_flags, remember_tables
     from sightline.collection.index.run import IndexRun
+    from sightline.collection.index.starting import (
+        STARTING_FEATURE,
+        lacks_words,
+        with_starting_words,
+    )
     from sightline.collection.index.vectors import forget_vectors
+    from sightline.collection.models.text_model import text_scorer_of
     from sightline.collection.models.word_model import scorer_of
     from sightline.compute.backend import computing, is_remote
     from sightline.store.writer import Writer
@@ -72,9 +78,18 @@ def index(
         c.settings = remember_flags(store_folder, settings, c.origins, features)
         remote = workers if is_remote(settings) else None
         writer.scorer = scorer_of(store_folder, writer.version, remote)
+        writer.text_scorer = text_scorer_of(store_folder, writer.version)
         for file in sources.forget_vectors:
             forget_vectors(writer, file, progress)
-        return IndexRun(c.root, writer, workers, options, progress, files, sources.by_order).run()
+        run = IndexRun(c.root, writer, workers, options, progress, files, sources.by_order)
+        report = run.run()
+        if options.features or not lacks_words(c, writer):
+            return report
+        # Whether any picture has a word was not known before they were read.
+        options = index_options(settings, [STARTING_FEATURE])
+        return with_starting_words(
+            report, IndexRun(c.root, writer, workers, options, progress).run()
+        )
 
 
 def preview(collection: Collection, sources: Sources) -> Preview:

@@ -42,6 +42,7 @@ from sightline.records import Skipped, Tags, shown
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.upkeep.rollback import reusable_rows
+from sightline.store.versions import ScoringKind
 from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words import tokens
 
@@ -60,6 +61,8 @@ class IndexReport:
     `txt_files` say how text beside pictures was read, `lost_words` what was dropped or cut while
     metadata was read; both are of the pictures that this run read.
     `tables` has one for each table of words that was read.
+    `starting_words` says that no picture has a word, and that the feature was computed by which a
+    network answers nouns.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -81,6 +84,7 @@ class IndexReport:
     left_out_new: bool = False
     txt_files: tuple[ReasonCount, ...] = ()
     lost_words: tuple[ReasonCount, ...] = ()
+    starting_words: bool = False
 
     def word_lines(self) -> list[str]:
         """Return what is to be said of words that were read beside and in pictures."""
@@ -102,6 +106,7 @@ class IndexReport:
             "left_out": [c.to_dict() for c in self.left_out],
             "txt_files": [c.to_dict() for c in self.txt_files],
             "lost_words": [c.to_dict() for c in self.lost_words],
+            "starting_words": self.starting_words,
         }  # fmt: skip
 
 
@@ -358,14 +363,24 @@ class IndexRun:
                 meta.append(("table_rules", str(RULES_VERSION)))
         w.note(Change(meta=meta))
         w.score_missing()
-        without = sum(s.live for s in w.version.segments if s.scored_by != w.version.model)
-        if w.version.model and without:
+        if without := self._unscored("words"):
             self.problems.append(
                 f"{without} pictures lack the features the model was trained on and are found by "
                 "their words alone. Train again: sightline train"
             )
+        if without := self._unscored("text"):
+            self.problems.append(
+                f"{without} pictures lack the features the text model was trained on, and no text "
+                "finds them. Train again: sightline train text"
+            )
         if not w.compact() and (w.version.number != before or not w.version.finished):
             w.publish(Change(), finished=True)
+
+    def _unscored(self, kind: ScoringKind) -> int:
+        """Return how many pictures the model of a kind, if there is one, could not score."""
+        version = self.writer.version
+        model = version.scoring_model(kind)
+        return sum(s.live for s in version.segments if model and s.published(kind)[1] != model)
 
 
 def _stamp(picture: int, file: PictureFile) -> FileStamp:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from sightline import plugins
+from sightline.collection.models.text_model import describe_text_model, load_text_model
 from sightline.collection.models.word_model import describe_model, load_word_model
+from sightline.collection.search.starting_words import suggesting_feature
 from sightline.collection.similarity.model import describe_similarity_model, load_similarity_model
 from sightline.collection.tagging.model import describe_region_tagger
 from sightline.compute.features import is_fitted, load_feature
 from sightline.contracts import Json
 from sightline.errors import SightlineError
-from sightline.store.folder import StoreFolder
+from sightline.store.folder import Reader, StoreFolder
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Counts of a collection; the last three describe the models in use, empty without one."""
+    """Counts of a collection; four describe the models in use, empty without one.
+
+    `starting_words` says whether a network answers nouns that no model has learned.
+    """
 
     pictures: int
     with_words: int
@@ -28,6 +33,8 @@ class Status:
     word_model: str = ""
     similarity_model: str = ""
     region_model: str = ""
+    text_model: str = ""
+    starting_words: bool = False
 
 
 def status(store_folder: StoreFolder) -> Status:
@@ -40,9 +47,16 @@ def status(store_folder: StoreFolder) -> Status:
             describe_model(store_folder, snapshot.model) if snapshot.model else "",
             describe_similarity_model(store_folder, snapshot.similar) if snapshot.similar else "",
             describe_region_tagger(store_folder, snapshot.regions) if snapshot.regions else "",
+            describe_text_model(store_folder, snapshot.text),
         )
         counts = len(snapshot.ids()), with_words, skipped, snapshot.version, len(terms)
-        return Status(*counts, *models)
+        return Status(*counts, *models, starting_words=_suggests(reader))
+
+
+def _suggests(reader: Reader) -> bool:
+    if not reader.store_folder.starting_words or not reader.snapshot.segments:
+        return False
+    return suggesting_feature(reader)[0] is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,8 @@ def feature_states(store_folder: StoreFolder | None) -> list[FeatureState]:
             used = set(word_model.features) if word_model else set()
             similarity_model = load_similarity_model(store_folder, reader.snapshot.similar)
             used |= set(similarity_model.descriptors) if similarity_model else set()
+            text_model = load_text_model(store_folder, reader.snapshot.text)
+            used |= set(text_model.features) if text_model else set()
     known = plugins.names("features")
     return [
         _state(name, known.get(name), rows.get(name), used)

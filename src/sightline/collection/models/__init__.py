@@ -1,8 +1,8 @@
 """Models: train them, and list the versions that are kept.
 
-The package has what all kinds of models share (`lifecycle`, `versions`, `requirements`), and the
-word model: its data set, rankers, model selection, held-out measurements and training. The other
-kinds are trained in `similarity` and `tagging`.
+The package has what all kinds of models share (`lifecycle`, `versions`, `requirements`), the word
+model and the text model: their data set, rankers, model selection, held-out measurements and
+training. The other kinds are trained in `similarity` and `tagging`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sightline.progress import NoProgress
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.collection.models.text_training import TextReport
     from sightline.collection.pictures import PictureLike
     from sightline.collection.similarity.online import Lesson
     from sightline.collection.similarity.training import SimilarReport
@@ -38,7 +39,9 @@ class Models:
             current = reader.snapshot.version
         versions = []
         for v in describe_versions(self._store_folder):
-            names = {"words": v.model, "likeness": v.similar, "regions": v.regions}
+            names = {
+                "words": v.model, "likeness": v.similar, "regions": v.regions, "text": v.text
+            }  # fmt: skip
             models = tuple(self._figures(name, kind) for kind, name in names.items() if name)
             is_current = v.number == current
             versions.append(
@@ -139,6 +142,54 @@ class Models:
         with training_run(self._collection, "train --regions", dry_run, bar, compute) as run:
             run.compute_features(missing)
             return train_regions(self._store_folder, options, s.wait, bar, run.compute)
+
+    def train_text(
+        self,
+        *,
+        rankers: Sequence[str] = (),
+        features: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        compute: Compute | None = None,
+    ) -> TextReport:
+        """Learn a space that words, texts and pictures share, beside the word model.
+
+        It serves `search_text`, `words.topics` and `pictures.describe_texts`; searches by words are
+        not affected. Ranker, features and hyperparameters are selected by texts of validation
+        pictures and measured on held-out ones; the model is published only if it does no harm.
+
+        Parameters
+        ----------
+        rankers : sequence of str
+            Rankers with a shared space to select from; by default all.
+        features : sequence of str
+            As of `Collection.train`.
+        force : bool, default=False
+            As of `Collection.train`.
+        dry_run : bool, default=False
+            As of `Collection.train`.
+        progress : Progress, optional
+            As of `Collection.train`.
+        compute : Compute, optional
+            As of `Collection.train`.
+        """
+        from sightline.collection.models.lifecycle import training_run
+        from sightline.collection.models.requirements import missing_for_words
+        from sightline.collection.models.text_training import (
+            TextOptions,
+            check_text_rankers,
+            text_rankers,
+            train_text,
+        )
+
+        check_text_rankers(rankers)
+        bar, s = progress or NoProgress(), self._collection.settings
+        options = TextOptions(tuple(rankers), tuple(features), force, dry_run, s.session_cap)
+        missing = missing_for_words(self._store_folder, rankers or text_rankers(), features)
+        with training_run(self._collection, "train text", dry_run, bar, compute) as run:
+            run.compute_features(missing)
+            return train_text(self._store_folder, options, s.wait, bar, run.compute)
 
     def learn_similarity(
         self,

@@ -6,11 +6,12 @@ pictures. The column goes by one of its terms, as its owner wrote it; the others
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightline._typing import Ints
 
@@ -46,6 +47,12 @@ class Aliases:
         named: Ints = np.where(self.terms[at] == terms, self.names[at], terms)
         return named
 
+    def learned(self, terms: Sequence[int], known: Ints) -> int | None:
+        """Return what the first of some terms was learned as, by all that was; None if none was."""
+        named = self.names_of(np.array(terms, np.int64))
+        learned = named[np.isin(named, known)]
+        return int(learned[0]) if len(learned) else None
+
     def forms_of(self, name: int) -> Ints:
         """Return a term and those that were learned as it."""
         return np.concatenate([np.array([name], np.int64), self.terms[self.names == name]])
@@ -54,6 +61,17 @@ class Aliases:
         """Return the aliases of some terms alone."""
         keep = np.isin(self.names, names) & ~np.isin(self.terms, names)
         return Aliases(self.terms[keep], self.names[keep])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return them as arrays of a model; none if there are no aliases."""
+        return {"aliases": self.terms, "alias_names": self.names} if len(self) else {}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Aliases:
+        """Return the aliases of a model, none for those of earlier releases."""
+        if "aliases" not in arrays:
+            return NO_ALIASES
+        return cls(np.asarray(arrays["aliases"]), np.asarray(arrays["alias_names"]))
 
     def joined(self, more: Aliases) -> Aliases:
         """Return these and more; where a term is in both, these count."""

@@ -31,6 +31,7 @@ from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
 from sightline.registry import NO_VECTORS
 from sightline.store.matrices import Matrix, StoredSparseMatrix
+from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
@@ -111,13 +112,16 @@ class Dataset:
         )  # fmt: skip
 
 
-def aligned(dataset: Dataset, terms: Ints) -> Dataset:
-    """Return the pictures with the words of another vocabulary, in its order."""
+def aligned(dataset: Dataset, terms: Ints, aliases: Aliases = NO_ALIASES) -> Dataset:
+    """Return the pictures with the words of another vocabulary, in its order.
+
+    `aliases` are terms that go by others there.
+    """
     from scipy.sparse import csr_matrix
 
-    cells = dataset.labels.tocoo()
-    column = np.minimum(np.searchsorted(terms, dataset.terms), len(terms) - 1)
-    shared = terms[column] == dataset.terms
+    cells, named = dataset.labels.tocoo(), aliases.names_of(dataset.terms)
+    column = np.minimum(np.searchsorted(terms, named), len(terms) - 1)
+    shared = terms[column] == named
     keep = shared[cells.col]
     shape = (len(dataset), len(terms))
     labels = csr_matrix((cells.data[keep], (cells.row[keep], column[cells.col[keep]])), shape=shape)
@@ -543,6 +547,13 @@ class Weighting:
         from sightline.features.local.visterms import weighted
 
         return weighted(view, self.idf)
+
+
+def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
+    """Return a segment's rows of some features; None if it lacks one of them."""
+    if not set(features) <= set(segment.features):
+        return None
+    return {f: as_view(segment.features[f]) for f in features}
 
 
 def split(dataset: Dataset) -> tuple[Bools, Bools]:

@@ -1,4 +1,4 @@
-"""Evaluating the word model in use on held-out pictures of the collection.
+"""Evaluating the word model in use, and the text model, on held-out pictures.
 
 Measured is its proof: the same recipe, fitted without the held-out pictures. The gain is over the
 untrained order, in which these pictures cannot be told apart. The learning curve fits the recipe to
@@ -11,13 +11,19 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.dataset import MOST_WORDS, Dataset, aligned, split
+from sightline.collection.models.dataset import (
+    MOST_TEXT_WORDS,
+    MOST_WORDS,
+    Dataset,
+    aligned,
+    split,
+)
 from sightline.collection.models.held_out import HeldOutQueries, measure, measure_rows
 from sightline.collection.models.lifecycle import FEWEST
 from sightline.collection.models.queries import combined, one_word, picture_counts
@@ -28,6 +34,8 @@ from sightline.collection.models.remote import (
     is_sharded,
 )
 from sightline.collection.models.saved_words import load_known
+from sightline.collection.models.text_model import load_text_model
+from sightline.collection.models.text_queries import TextEvaluation, evaluate_texts
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import CollectionError
@@ -122,6 +130,7 @@ class Evaluation:
     words with their AvgP and the number of held-out pictures that have them; `harmed` are the
     queries that are worse than chance, those that lost most first. `reliability` is that of the
     probabilities of the first hits of each word, `several_reliability` of each query of several.
+    `texts` is that of the text model, if there is one.
     """
 
     recipe: str
@@ -139,6 +148,7 @@ class Evaluation:
     harmed: tuple[Harmed, ...]
     reliability: Reliability
     several_reliability: Reliability
+    texts: TextEvaluation | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -172,6 +182,7 @@ class Evaluation:
             "best": _words_json(self.best), "worst": _words_json(self.worst), "harmed": harmed,
             "reliability": {"first_hits": FIRST_HITS, **self.reliability.to_dict()},
             "several_reliability": {"first_hits": FIRST_HITS, **self.several_reliability.to_dict()},
+            "texts": None if self.texts is None else self.texts.to_dict(),
         }  # fmt: skip
 
 
@@ -208,7 +219,21 @@ def evaluate(
         len(dataset.terms), groups, points, best, worst, len(held.queries) >= FEWEST,
         time.monotonic() - started, _mean_curve(rows, queries), _harmed(held, measured, spelled),
         *_reliabilities(model, held, training, rows),
+        _texts(store_folder, model),
     )  # fmt: skip
+
+
+def _texts(store_folder: StoreFolder, words: WordModel) -> TextEvaluation | None:
+    """Measure the text model in use; None without one."""
+    with (
+        store_folder.reader() as reader,
+        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+    ):
+        model = load_text_model(store_folder, reader.snapshot.text)
+        if model is None:
+            return None
+        dataset, _ = load_known(reader, log, (), MOST_TEXT_WORDS, shared_space=True)
+    return evaluate_texts(model, dataset, words)
 
 
 def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:
@@ -233,8 +258,7 @@ def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, st
             f"The model was trained on {sorted(missing)[0]}, which the pictures no longer have. "
             "Run: sightline train"
         )
-    named = replace(dataset, terms=model.aliases.names_of(dataset.terms))
-    return model, aligned(named, model.terms), spelled
+    return model, aligned(dataset, model.terms, model.aliases), spelled
 
 
 def _groups(held: HeldOutQueries, measured: ManyMeasured) -> Iterator[Group]:

@@ -1,4 +1,4 @@
-"""The one way from a trained candidate to the model in use, for words, similarity and regions.
+"""The one way from a trained candidate to the model in use, for every kind of model.
 
 A fifth of the pictures is held out for ever. The candidate, fitted without them, is measured on
 them, and so are a baseline and the model in use. The gate opens if the candidate is below neither
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.collection.models.versions import REGIONS, SIMILARITY, ModelKind
+from sightline.collection.models.versions import REGIONS, SIMILARITY, TEXT, ModelKind
 from sightline.contracts import Json, Progress
 from sightline.errors import Interrupted, NotBetter, StoreBusy
 from sightline.progress import NoProgress
@@ -206,7 +206,8 @@ def publish(
         name = save_model(store_folder.models, kind.prefix, about, arrays)
         if scorer is not None:
             model = scorer(load_model(store_folder.models, name))
-            return name, writer.publish_model(model, note, progress or NoProgress()).number
+            put = writer.publish_text if kind is TEXT else writer.publish_model
+            return name, put(model, note, progress or NoProgress()).number
         return name, _POINTERS[kind.name](writer, name, note).number
 
 

@@ -35,7 +35,7 @@ from sightline.collection.models.queries import (
     only,
     picture_counts,
 )
-from sightline.collection.models.recipe import Fitted, fit, ranker_spec
+from sightline.collection.models.recipe import Fitted, fit, learned, ranker_spec
 from sightline.errors import DataError, UsageError
 from sightline.words.calibration import calibrate, logistic
 from sightline.words.combination import Combination, How
@@ -111,6 +111,7 @@ def calibrated(how: How, fitted: Fitted, dataset: Dataset, otherwise: Combinatio
     if how != otherwise.how:
         return otherwise
     if unseen is not None:
+        dataset = learned(fitted, dataset)
         rows = _sampled(len(dataset), unseen.shape[1])
         some, scores = (dataset, unseen) if rows is None else (dataset.only(rows), unseen[rows])
         combination = fit_combination(how, scores, some).fill_flat()

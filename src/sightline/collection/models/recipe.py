@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Arrays, Floats, Ints
+from sightline.annotators.wrong_tags import tags_kept
 from sightline.collection.models.dataset import (
     Dataset,
     View,
@@ -23,7 +24,7 @@ from sightline.collection.models.dataset import (
 )
 from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, RankerSpec
 from sightline.contracts import Json, Mapper
-from sightline.errors import UsageError
+from sightline.errors import MissingExtra, UsageError
 from sightline.records import QuerySet
 from sightline.vectors import Fingerprint
 
@@ -76,7 +77,7 @@ def _no_scores() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted recipe; `left_out` gives what `unseen` is.
+    """A fitted recipe; `left_out` gives what `unseen` is, `below` that of what it is stacked on.
 
     `saved`, if there is one, scores the words where `is_saved` is true, which were learned from
     pictures of their own, by the same features.
@@ -86,6 +87,7 @@ class Fitted:
     weightings: tuple[Weighting, ...]
     arrays: Mapping[str, NDArray[Any]]
     left_out: LeftOut = _no_scores
+    below: LeftOut = _no_scores
     saved: Fitted | None = None
     is_saved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
@@ -93,6 +95,15 @@ class Fitted:
     def unseen(self) -> Floats | None:
         """Scores of the training pictures, each as if left out; None if the ranker has none."""
         return self.left_out()
+
+    @property
+    def independent(self) -> Floats | None:
+        """Scores of the training pictures by nothing that was fitted to their own words.
+
+        A second stage is fitted to the scores of left-out pictures and to their words.
+        """
+        stacked = ranker_spec(self.recipe.ranker).stacked_on
+        return self.below() if stacked else self.left_out()
 
     def scores(self, views: Mapping[str, View], words: Ints | None = None) -> Floats:
         """Return the scores of pictures for all words, or for the words at some positions."""
@@ -161,6 +172,16 @@ class Fitted:
         return cls(recipe, weightings, plain_arrays)
 
 
+def check_installed(model: str, recipe: Any) -> None:
+    """Raise if the ranker of a model came with a package that is not installed any more."""
+    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
+    if package and name not in plugins.rankers():
+        raise MissingExtra(
+            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
+            f"is not installed. Install {package}, or train again: sightline train"
+        )
+
+
 def builds_on(recipe: Recipe, last: Fitted | None) -> bool:
     """Return whether a recipe stacks on what was fitted last: its base, with equal features."""
     base = ranker_spec(recipe.ranker).stacked_on
@@ -207,9 +228,10 @@ def fit(
         below_unseen = base.unseen
         if below_unseen is None:
             raise ValueError(f"{spec.stacked_on!r} has no scores of left-out pictures.")
-        arrays, unseen = spec.fit_stacked(base.arrays, below_unseen, dataset.labels)
+        labels = learned_labels(recipe, below_unseen, dataset)
+        arrays, unseen = spec.fit_stacked(base.arrays, below_unseen, labels)
         stacked = Recipe(recipe.ranker, recipe.features, base.recipe.settings)
-        return Fitted(stacked, base.weightings, arrays, lambda: unseen)
+        return Fitted(stacked, base.weightings, arrays, lambda: unseen, lambda: below_unseen)
     weightings = tuple(Weighting.of(dataset.views[f], plain=spec.counts) for f in recipe.features)
     views = [w(dataset.views[f]) for f, w in zip(recipe.features, weightings, strict=True)]
     judged = None
@@ -228,6 +250,21 @@ def fit(
     )
     arrays, settings, left_out = spec.fit(*arguments)
     return Fitted(recipe.with_settings(**settings), weightings, arrays, left_out)
+
+
+def learned_labels(recipe: Recipe, unseen: Floats, dataset: Dataset) -> Any:
+    """Return the labels that a recipe is fitted to: without wrong tags if these are excluded."""
+    if dict(recipe.settings).get("wrong_tags") != "excluded":
+        return dataset.labels
+    return tags_kept(unseen, dataset.labels)
+
+
+def learned(fitted: Fitted, dataset: Dataset) -> Dataset:
+    """Return training pictures with the labels that a recipe was fitted to."""
+    unseen = fitted.unseen
+    if unseen is None:
+        return dataset
+    return replace(dataset, labels=learned_labels(fitted.recipe, unseen, dataset))
 
 
 def ranker_spec(ranker: str) -> RankerSpec:

@@ -81,7 +81,9 @@ def try_recipes(args: dict[str, Json], arrays: ArraysByName) -> Result:
     training, validation = (
         dataset_of(_names(args[part]), arrays, f"{part}.") for part in ("training", "validation")
     )
-    task = SelectionTask(training, validation, queries_of(arrays), arrays["idf"])
+    task = SelectionTask(
+        training, validation, queries_of(arrays), arrays["idf"], bool(args["texts"])
+    )
     recipes = [Recipe.from_json(r) for r in _list(args["recipes"])]
     reports: list[Json] = []
     fitted_arrays: Arrays = {}
@@ -185,6 +187,7 @@ def _about(chain: Sequence[Recipe], task: SelectionTask) -> dict[str, Json]:
         "recipes": [r.to_json() for r in chain],
         "training": list[Json](task.training.views),
         "validation": list[Json](task.validation.views),
+        "texts": task.texts,
     }
 
 
@@ -208,15 +211,16 @@ def _way(name: str) -> How:
 
 
 def _kept(fitted: Fitted, prefix: str) -> Arrays:
-    unseen = fitted.unseen
-    more = {} if unseen is None else {f"{prefix}unseen": unseen}
+    left_out = {"unseen": fitted.unseen, "below": fitted.below()}
+    more = {f"{prefix}{name}": a for name, a in left_out.items() if a is not None}
     return {**fitted.to_arrays(f"{prefix}fitted."), **more}
 
 
 def _fitted_of(recipe: Recipe, done: PartDone, prefix: str) -> Fitted:
     arrays = {n: np.asarray(a) for n, a in done.arrays.items()}
-    unseen = arrays.get(f"{prefix}unseen")
-    return replace(Fitted.from_arrays(recipe, arrays, f"{prefix}fitted."), left_out=lambda: unseen)
+    unseen, below = arrays.get(f"{prefix}unseen"), arrays.get(f"{prefix}below")
+    fitted = Fitted.from_arrays(recipe, arrays, f"{prefix}fitted.")
+    return replace(fitted, left_out=lambda: unseen, below=lambda: below)
 
 
 def _some(queries: QuerySet, first: int, last: int) -> QuerySet:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sightline import plugins
 from sightline.collection.index.options import default_features, quick_feature, split_names
+from sightline.collection.index.starting import STARTING_FEATURE
 from sightline.collection.index.vectors import remembered_vectors
 from sightline.collection.models.dataset import common_features, is_sparse, tag_pairs
 from sightline.collection.models.recipe import ranker_spec
@@ -140,9 +141,16 @@ class MissingFeatures:
 
 
 def missing_for_words(
-    store_folder: StoreFolder, rankers: Sequence[str], features: Sequence[str]
+    store_folder: StoreFolder,
+    rankers: Sequence[str],
+    features: Sequence[str],
+    remembered: str = "",
 ) -> MissingFeatures:
-    """Return the features that word models need."""
+    """Return the features that word models need.
+
+    If no features were named at an index (`remembered`), one that was computed for starting words
+    alone does not keep the default ones from being computed.
+    """
     default = default_features()
     check_vectors(features, FOR_WORDS, default)
     with store_folder.reader() as reader:
@@ -157,7 +165,8 @@ def missing_for_words(
         return MissingFeatures()
     check_rankers(rankers, list(features) or list(computed) or default, is_counts)
     requested = set(expanded(features))
-    if requested <= is_counts.keys() if requested else computed:
+    for_starting = set() if remembered or imported else {STARTING_FEATURE}
+    if requested <= is_counts.keys() if requested else computed.keys() - for_starting:
         return MissingFeatures()
     return MissingFeatures(tuple(features or default), imported, "features to learn from")
 

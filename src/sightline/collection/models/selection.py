@@ -6,7 +6,8 @@ Times are reported but decide nothing, so that the same pictures always give the
 
 Of more than two rankers, each is first screened: fitted to some of the training pictures, with its
 usual hyperparameters and all features it can use. The best two are then tried on all training
-pictures, with several sets of features and the whole grid.
+pictures, with several sets of features and the whole grid. Of the best recipe its refinements are
+tried last, such as a fit without tags that are probably wrong.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from sightline.collection.models.recipe import (
     Fitted,
     Recipe,
     fit,
+    learned,
     ranker_spec,
     saved_recipe,
 )
@@ -102,8 +104,9 @@ def select(
 ) -> Selection:
     """Select recipe, combination and cut-off without the held-out pictures."""
     held, validating = split(dataset)
-    inner = _few(np.flatnonzero(~held & ~validating))
-    training, validation = dataset.only(inner), dataset.only(_few(np.flatnonzero(validating)))
+    inner = selected_on(np.flatnonzero(~held & ~validating))
+    validation = dataset.only(selected_on(np.flatnonzero(validating)))
+    training = dataset.only(inner)
     rankers, not_tried = trainable_rankers(dataset, rankers, features)
     if not rankers:
         raise UsageError("No ranker can learn here. " + "; ".join(not_tried) + ".")
@@ -115,7 +118,8 @@ def select(
     return replace(selected, not_tried=(*not_tried, *selected.not_tried))
 
 
-def _few(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def selected_on(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return as many of some pictures as selection uses."""
     if len(rows) <= SELECTED_ON:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, SELECTED_ON, replace=False))
@@ -287,10 +291,35 @@ def select_recipe(
     first: Screening | None = None,
     compute: Mapper | None = None,
 ) -> Selection:
+    """Fit every recipe, measure it, and return the best with its combination and cut-off.
+
+    `compute` is where recipes are tried, if not here. `first` is the screening.
+    """
+    best = best_recipe(recipes, task, progress, first, compute)
+    combination, cutoff = settle(best.fitted, best.how, task)
+    return Selection(best.fitted.recipe, combination, cutoff, best.table, best.not_tried)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestRecipe:
+    """The best recipe, fitted to the training pictures, and the results of all trials."""
+
+    fitted: Fitted
+    how: How
+    table: tuple[TrialResult, ...]
+    not_tried: tuple[str, ...]
+
+
+def best_recipe(
+    recipes: Sequence[Recipe],
+    task: SelectionTask,
+    progress: Progress,
+    first: Screening | None = None,
+    compute: Mapper | None = None,
+) -> BestRecipe:
     """Fit every recipe, measure it, and return the best.
 
-    `compute` is where recipes are tried, if not here. `first` is the screening; where that was on
-    the same pictures, no trial is run twice.
+    Where the screening `first` was on the same pictures, no trial is run twice.
     """
     training = task.training
     same_pictures = first is not None and first.training is training
@@ -300,10 +329,18 @@ def select_recipe(
     if screening.best is None:
         why = "; ".join(failed) or "there is nothing to choose from"
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
+    if training.unlabelled is None:
+        refined = _refinements(screening.best[0].recipe)
+        screening = _run(refined, screening, task, progress, compute, "refine")
+    assert screening.best is not None
     fitted, how = screening.best
-    combination, cutoff = settle(fitted, how, task)
     table = screening.table if first is None or same_pictures else screening.table + first.table
-    return Selection(fitted.recipe, combination, cutoff, sorted_results(table), tuple(failed))
+    return BestRecipe(fitted, how, sorted_results(table), tuple(failed))
+
+
+def _refinements(recipe: Recipe) -> list[Recipe]:
+    """Return the recipes that are tried once the best of the grid is known."""
+    return [recipe.with_settings(**more) for more in ranker_spec(recipe.ranker).refinements]
 
 
 def sorted_results(table: Iterable[TrialResult]) -> tuple[TrialResult, ...]:
@@ -353,7 +390,7 @@ def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, 
     if stacked:
         combination = Combination.of_logits(scores.shape[1])
     elif unseen is not None:
-        combination = fit_combination(how, unseen, task.training)
+        combination = fit_combination(how, unseen, learned(fitted, task.training))
     else:
         combination = Combination(how).fit(scores, task.validation.labels)
     combination.fill_flat()

@@ -42,15 +42,15 @@ from sightline.collection.models.saved_words import (
     saved_report,
 )
 from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.suspected import TagProbabilities
+from sightline.collection.models.text_model import FITS, TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
-    FITS,
     WordModel,
     bytes_per_row,
     load_word_model,
     segment_scorer,
-    text_curve,
     to_saved,
     within_budget,
 )
@@ -99,7 +99,8 @@ class TrainReport:
     """The report of a training.
 
     `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
-    list-wise ranker; `saved` are the words that were saved from judging sessions.
+    list-wise ranker; `saved` are the words that were saved from judging sessions. `suspected`
+    counts the tags that are probably wrong; None where that is unknown.
     """
 
     recipe: str
@@ -119,6 +120,7 @@ class TrainReport:
     course: str = ""
     saved: tuple[SavedWord, ...] = ()
     served: Recipe | None = None
+    suspected: int | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -134,7 +136,7 @@ class TrainReport:
             "left_out": self.left_out, "model": self.model, "version": self.version,
             "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "saved": [asdict(w) for w in self.saved],
+            "saved": [asdict(w) for w in self.saved], "suspected": self.suspected,
             "clicks": {
                 "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
@@ -180,16 +182,16 @@ def train(
         before = reader.snapshot.model
         current, unloadable = _current_model(store_folder, before)
         rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
-        needed, most = _needed(options, current), _most_words(rankers)
+        needed, most = needed_features(options.features, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
         source = (reader, log, needed, most, options.session_cap, shared)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = select(dataset, rankers, _prints(dataset, options.features), progress, compute)
+    selected = select(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
-    fits = _fits(dataset, recipes, progress, compute)
+    fits = fit_twice(dataset, recipes, progress, compute)
     candidate, to_learn = next(fits), _provable(dataset)[0]
     of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
     proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
@@ -198,6 +200,7 @@ def train(
     served_fit = None if options.dry_run else next(fits)
     saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
     extra = None
+    tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
     if dataset.saved is not None:
         extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
         saved = extra.words
@@ -206,7 +209,7 @@ def train(
     if served_fit is not None:
         of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
         served = replace(served, combination=of_served)
-        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra)
+        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra, tags)
         about["basis"], about["most_words"] = dataset.basis(), most
         about["words"] = n_words
         about["proof_seen"] = proof_seen
@@ -221,7 +224,7 @@ def train(
         str(served.recipe), served.combination.how, proof, selected.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
         time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved, served.recipe,
+        saved, served.recipe, None if tags is None else tags.suspected,
     )  # fmt: skip
 
 
@@ -261,7 +264,7 @@ def _in_shards(rankers: Sequence[str], shards: int) -> tuple[str, ...]:
     return tuple(f"{r}:{shards}" if ranker_spec(r).option == "shards" else r for r in rankers)
 
 
-def _fits(
+def fit_twice(
     dataset: Dataset, recipes: Sequence[Recipe], progress: Progress, compute: Mapper | None
 ) -> Iterator[Fitted]:
     """Yield one recipe fitted without held-out pictures, and another, if any, to everything.
@@ -315,14 +318,15 @@ def _most_words(rankers: Sequence[str]) -> int:
     return MOST_TEXT_WORDS if texts else MOST_WORDS
 
 
-def _needed(options: TrainOptions, current: WordModel | None) -> list[str]:
-    """Return the features to load: the requested ones, and those of the model in use."""
-    if not options.features or current is None:
-        return list(options.features)
-    return [*options.features, *(Fingerprint.parse(f).name for f in current.features)]
+def needed_features(named: Sequence[str], *in_use: WordModel | TextModel | None) -> list[str]:
+    """Return the features to load: the named ones, and those of models in use; none for all."""
+    if not named:
+        return []
+    prints = (f for model in in_use if model is not None for f in model.features)
+    return [*named, *(Fingerprint.parse(f).name for f in prints)]
 
 
-def _prints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
+def fingerprints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
     """Return the fingerprints of named features."""
     if not names:
         return None
@@ -357,6 +361,7 @@ def make_model(
     proof_fit: Fitted,
     proof_combination: Combination,
     saved: SavedWordModel | None = None,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
@@ -381,7 +386,7 @@ def make_model(
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, floors, curve, aliases,
+        selected.cutoff, served, proof_fit, floors, curve, aliases, tags,
     )  # fmt: skip
 
 

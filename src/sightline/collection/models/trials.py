@@ -16,9 +16,22 @@ from sightline._typing import Floats
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.lifecycle import finite_or_none
 from sightline.collection.models.probabilities import fit_combination
-from sightline.collection.models.queries import combined, evaluation_queries, idf_in
-from sightline.collection.models.recipe import Fitted, Recipe, builds_on, fit, ranker_spec
+from sightline.collection.models.queries import (
+    combined,
+    evaluation_queries,
+    idf_in,
+    picture_counts,
+)
+from sightline.collection.models.recipe import (
+    Fitted,
+    Recipe,
+    builds_on,
+    fit,
+    learned,
+    ranker_spec,
+)
 from sightline.collection.models.registry import OnRound
+from sightline.collection.models.text_queries import TextQueries
 from sightline.contracts import Json, Mapper, Progress
 from sightline.errors import DataError, UsageError
 from sightline.measures.many import ManyMeasured, measure_queries
@@ -38,22 +51,28 @@ class SelectionTask:
         Queries made of the words of the validation pictures.
     idf : ndarray of float64
         How much each word counts in a query, from the training pictures.
+    texts : bool
+        Whether whole texts and pictures ask for each other, instead of the queries.
     """
 
     training: Dataset
     validation: Dataset
     queries: QuerySet
     idf: NDArray[np.float64]
+    texts: bool = False
 
     @classmethod
     def of(
-        cls, training: Dataset, validation: Dataset, known_words: NDArray[np.bool_]
+        cls,
+        training: Dataset,
+        validation: Dataset,
+        known_words: NDArray[np.bool_],
+        texts: bool = False,
     ) -> SelectionTask:
         """Return the task with the queries that the known words of validation pictures make."""
         idf = idf_in(training.labels)
-        return cls(
-            training, validation, evaluation_queries(validation.labels, idf, known_words), idf
-        )
+        queries = evaluation_queries(validation.labels, idf, known_words)
+        return cls(training, validation, queries, idf, texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +142,7 @@ def run_trials(
             yield TrialOutcome(recipe, failed=str(e))
             continue
         seconds += time.perf_counter() - begun
-        measured = _by_combination(fitted, task)
+        measured = _by_texts(fitted, task) if task.texts else _by_combination(fitted, task)
         cost = _cost(fitted, task.validation)
         rows = []
         for how, m in measured.items():
@@ -137,6 +156,12 @@ def note_rounds(recipe: Recipe, progress: Progress) -> OnRound:
     return lambda round_: progress.note(f"{recipe.ranker}, {round_}")
 
 
+def _by_texts(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasured]:
+    """Measure texts and pictures as queries; the point of a text is the sum of its words."""
+    known = picture_counts(task.training.labels) > 0
+    return {"sum": TextQueries.of(task.validation, known).measure(fitted).mean()}
+
+
 def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasured]:
     scores = fitted.scores(task.validation.views)
     if ranker_spec(fitted.recipe.ranker).stacked_class:
@@ -146,7 +171,7 @@ def _by_combination(fitted: Fitted, task: SelectionTask) -> dict[How, ManyMeasur
     measured: dict[How, ManyMeasured] = {}
     for how in WAYS:
         if fitted.unseen is not None:
-            combination = fit_combination(how, fitted.unseen, task.training)
+            combination = fit_combination(how, fitted.unseen, learned(fitted, task.training))
             rows = combination.rows(scores)
         else:
             combination, rows = _crossed(how, scores, task.validation)

@@ -84,7 +84,17 @@ REGIONS = ModelKind(
     },
 )  # fmt: skip
 
-MODEL_KINDS = {kind.name: kind for kind in (WORDS, SIMILARITY, REGIONS)}
+TEXT = ModelKind(
+    "text", "text", "text", "text model", "mean AvgP", "pictures", "the untrained order", False,
+    {
+        "n": "n", "candidate": "candidate", "untrained": "baseline", "p": "p", "helped": "helped",
+        "harmed": "harmed", "current": "current", "against_current": "candidate_on_common",
+        "n_both": "n_common", "not_compared": "not_compared", "text_to_picture": "text_to_picture",
+        "picture_to_text": "picture_to_text", "word_model": "word_model",
+    },
+)  # fmt: skip
+
+MODEL_KINDS = {kind.name: kind for kind in (WORDS, SIMILARITY, REGIONS, TEXT)}
 """The kinds by the name that lists of models have."""
 
 
@@ -111,8 +121,8 @@ class Proven:
     """A model and its figures on held-out data; None where nothing was measured.
 
     `candidate` and `untrained`, the baseline, are by `measure` over `queries`: over that many
-    pictures for regions. `current` and `against_current` compare the model with the one before, on
-    what both know.
+    pictures for regions and texts. `current` and `against_current` compare the model with the one
+    before, on what both know.
     """
 
     model: str

@@ -3,12 +3,8 @@
 Stored are the served weights, fitted to everything; the proof, the same recipe fitted without the
 held-out pictures, by which later models are compared with this one; how words are combined; and the
 figures. Published beside the pictures are their scores for each word, so that a query reads the
-rows of its own words. Words beyond the budget of published bytes are scored on demand. Cross-modal
-rankers also publish each picture and its text as points of their space.
-
-For these rankers the model also has a calibration curve, from the score of a text for a picture to
-the probability that it fits: that it shares a word with the picture. The curve is fitted to scores
-of held-out pictures for each other's texts; from a half on a text is counted as fitting.
+rows of its own words. Words beyond the budget of published bytes are scored on demand. A ranker
+with a shared space also publishes each picture and its text as points, as a `TextModel` does.
 """
 
 from __future__ import annotations
@@ -20,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline import plugins
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
-from sightline.collection.models.dataset import Dataset, View, as_view, table_arrays, table_of
-from sightline.collection.models.recipe import Fitted, Recipe
+from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
+from sightline.collection.models.recipe import Fitted, Recipe, check_installed
+from sightline.collection.models.suspected import TagProbabilities
+from sightline.collection.models.text_model import PICTURES, TextModel
 from sightline.collection.models.versions import WORDS, measured_text
 from sightline.contracts import Json, Mapper, Part, PartDone
-from sightline.errors import DataError, MissingExtra, StoreDamaged
+from sightline.errors import DataError, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
 from sightline.store.folder import StoreFolder
@@ -35,7 +32,6 @@ from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
-from sightline.words.calibration import logistic
 from sightline.words.combination import WAYS, Combination, How
 
 # Models of ordinary and saved words have format 3, which earlier releases must not read.
@@ -44,8 +40,6 @@ FORMAT, FORMAT_SAVED = 2, 3
 BUDGET = 2.0
 # Training pictures that a word must have for a cut-off.
 FEWEST_TO_CUT = 10
-# Names of the points that rankers with a shared space publish.
-PICTURES, TEXTS = "pictures", "texts"
 # However short the features are: queries for words without a published row are slow.
 LEAST_PUBLISHED = 1_000
 
@@ -81,8 +75,10 @@ class WordModel:
         Terms that were learned as others: other forms of a word, and words that always occur with
         another.
     text_curve : ndarray of float64 or None
-        From the score of a text for a picture to how likely it fits (see `texts`); None where they
-        share no space.
+        From the score of a text for a picture to how likely it fits; None where they share no
+        space.
+    tags : TagProbabilities or None
+        How probably each tag it learned from is wrong; None where that is unknown.
     """
 
     name: str
@@ -99,6 +95,7 @@ class WordModel:
     floors: Doubles
     text_curve: NDArray[np.float64] | None = None
     aliases: Aliases = NO_ALIASES
+    tags: TagProbabilities | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -113,9 +110,7 @@ class WordModel:
 
     def learned_term(self, terms: Sequence[int]) -> int | None:
         """Return the term that it knows the first of some terms by; None if it knows none."""
-        named = self.aliases.names_of(np.array(terms, np.int64))
-        known = named[self.knows(named)]
-        return int(known[0]) if len(known) else None
+        return self.aliases.learned(terms, self.terms)
 
     def query(
         self, terms: Ints, weights: Sequence[float], forms: Sequence[Ints] | None = None
@@ -161,34 +156,28 @@ class WordModel:
     def more(self, segment: OpenSegment, terms: Ints) -> Floats | None:
         """Return rows of scores for words that have none published."""
         columns = np.searchsorted(self.terms, terms)
-        points = segment.matrix(self.points_of(PICTURES))
+        points = segment.matrix(points_feature(self.name, PICTURES))
         if points is not None:
             return self._rows(np.asarray(points) @ self.served.word_points(columns).T, columns)
         views = segment_views(segment, self.features)
         return None if views is None else self._rows(self.served.scores(views, columns), columns)
-
-    def points_of(self, what: str) -> str:
-        """Return by which name the store ranks points of pictures, or of their texts."""
-        return points_feature(self.name, what)
 
     def _rows(self, scores: Floats, words: Ints) -> Floats:
         """Return a row for each of some words, as it is published."""
         rows = self.combination.some(words).rows(scores)
         return np.ascontiguousarray(rows.T, np.float32)
 
-    def texts(self, base: Mapping[str, NDArray[Any]]) -> Floats:
-        """Return the texts of a segment's pictures, all words that each has, as points."""
-        from scipy.sparse import csr_matrix
-
-        start, terms = base["word_start"], self.aliases.names_of(base["terms"])
-        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        known = (self.terms[at] == terms)[base["word"]]
-        row = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
-        cells = (np.ones(len(row)), (row, at[base["word"][known]]))
-        labels = csr_matrix(cells, shape=(len(start) - 1, len(self.terms)))
-        # Two forms of a word are the word once.
-        labels.data[:] = 1
-        return self.served.text_points(labels)
+    def as_text_model(self) -> TextModel:
+        """Return the part that maps words, texts and pictures into one space."""
+        return TextModel(
+            self.name,
+            self.about,
+            self.terms,
+            self.served,
+            self.proof,
+            self.text_curve,
+            self.aliases,
+        )
 
     def scores(self, segment: OpenSegment) -> Scores | None:
         """Return all that is published of a segment; None if it lacks a feature."""
@@ -201,7 +190,7 @@ class WordModel:
         if not self.served.shared_space:
             scores, points = self.served.scores(views, columns), {}
         else:
-            points = {PICTURES: self.served.points(views), TEXTS: self.texts(base)}
+            points = self.as_text_model().points(views, base)
             scores = points[PICTURES] @ self.served.word_points(columns).T
         return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
 
@@ -219,6 +208,7 @@ def to_saved(
     floors: Doubles,
     text_curve: NDArray[np.float64] | None = None,
     aliases: Aliases = NO_ALIASES,
+    tags: TagProbabilities | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -234,8 +224,9 @@ def to_saved(
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
     if text_curve is not None:
         arrays["text_curve"] = text_curve
-    if len(aliases):
-        arrays |= {"aliases": aliases.terms, "alias_names": aliases.names}
+    arrays |= aliases.to_arrays()
+    if tags is not None:
+        arrays |= tags.to_arrays()
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -245,7 +236,7 @@ def from_saved(saved: SavedModel) -> WordModel:
     try:
         if about["format"] not in (FORMAT, FORMAT_SAVED):
             raise ValueError(f"its format is {about['format']}")
-        _check_ranker(saved.name, about["served"])
+        check_installed(saved.name, about["served"])
         how = _how(about["how"])
         combination = Combination.from_arrays(how, _under("combination.", arrays))
         # In models of earlier releases it is the same.
@@ -264,9 +255,8 @@ def from_saved(saved: SavedModel) -> WordModel:
             Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
             np.asarray(arrays.get("floors", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
-            Aliases(np.asarray(arrays["aliases"]), np.asarray(arrays["alias_names"]))
-            if "aliases" in arrays
-            else NO_ALIASES,
+            Aliases.from_arrays(arrays),
+            TagProbabilities.from_arrays(arrays),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
@@ -283,16 +273,6 @@ def _how(name: Json) -> How:
         if way == name:
             return way
     raise ValueError(f"it combines words by {name}")
-
-
-def _check_ranker(model: str, recipe: Any) -> None:
-    """Raise if the ranker of a model came with a package that is not installed any more."""
-    name, package = str(recipe["ranker"]).partition(":")[0], recipe.get("plugin")
-    if package and name not in plugins.rankers():
-        raise MissingExtra(
-            f"The model {model} was trained by the ranker {name!r} of the plugin {package}, which "
-            f"is not installed. Install {package}, or train again: sightline train"
-        )
 
 
 def load_word_model(
@@ -381,13 +361,6 @@ def bytes_per_row(views: Sequence[View]) -> float:
     return total
 
 
-def segment_views(segment: OpenSegment, features: Sequence[str]) -> dict[str, View] | None:
-    """Return a segment's rows of some features; None if it lacks one of them."""
-    if not set(features) <= set(segment.features):
-        return None
-    return {f: as_view(segment.features[f]) for f in features}
-
-
 def scorer_of(
     store_folder: StoreFolder, version: Version, compute: Mapper | None = None
 ) -> SegmentScorer | None:
@@ -414,30 +387,3 @@ def describe_model(store_folder: StoreFolder, name: str) -> str:
     n_words = model.about.get("words", len(model.terms))
     summary = f"{n_words} words by {model.served.recipe}"
     return summary + measured_text(WORDS, model.about, "pictures", "untrained")
-
-
-FITS = 0.5
-_MOST = 1_000
-
-
-def text_curve(fitted: Fitted, dataset: Dataset) -> Doubles:
-    """Return slope and offset of the curve, from pictures that the model was not fitted to."""
-    rows = np.arange(len(dataset))
-    if len(rows) > _MOST:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST, replace=False))
-    some = dataset.only(rows)
-    scores = fitted.points(some.views) @ fitted.text_points(some.labels).T
-    shared = np.asarray((some.labels @ some.labels.T).todense()) > 0
-    # A picture's own text is no example of how other texts fit it.
-    others = ~np.eye(len(rows), dtype=bool)
-    return np.array(logistic(scores[others], shared[others]))
-
-
-def likely(scores: ArrayLike, curve: Doubles) -> Doubles:
-    """Return how likely texts with these scores fit.
-
-    >>> likely([0.0, 50.0], np.array([1.0, 0.0])).tolist()
-    [0.5, 1.0]
-    """
-    x = np.asarray(scores, np.float64) * curve[0] + curve[1]
-    return np.asarray(np.exp(-np.logaddexp(0.0, -x)))

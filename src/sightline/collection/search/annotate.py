@@ -18,6 +18,7 @@ import numpy as np
 from sightline._typing import Doubles
 from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import View
+from sightline.collection.models.text_model import TextModel
 from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
@@ -164,7 +165,11 @@ def _tags_of(reader: Reader, picture: QueryPicture) -> set[int]:
 
 
 def views_of(
-    reader: Reader, model: WordModel, named: QueryPicture, s: Settings, compute: Compute | None
+    reader: Reader,
+    model: WordModel | TextModel,
+    named: QueryPicture,
+    s: Settings,
+    compute: Compute | None,
 ) -> dict[str, View]:
     """Return the picture's rows of every feature of the model; missing ones are computed."""
     features = model.features
@@ -178,7 +183,7 @@ def views_of(
     if lacking:
         name = Fingerprint.parse(lacking[0]).name
         raise CollectionError(
-            f"{shown(named.file)} has no feature {name!r}, which the word model needs, and it "
+            f"{shown(named.file)} has no feature {name!r}, which the model needs, and it "
             "cannot be computed here. Run: sightline index"
         )
     return dict(zip(features, described.views, strict=True))

@@ -23,7 +23,7 @@ from sightline._typing import Doubles, Floats
 from sightline.collection.filters import NO_FILTERS, Filters
 from sightline.collection.index.options import quick_feature
 from sightline.collection.query import ResolvedQuery
-from sightline.collection.results import MatchKind, Results, best_hits
+from sightline.collection.results import Results, best_hits
 from sightline.collection.search.words import Ranked, parse_words, ranked
 from sightline.collection.sessions.feature_space import FeatureSpace, choose, unit_mean
 from sightline.collection.similarity.query import QueryPicture, find
@@ -86,12 +86,7 @@ def search_by_examples(
     if both.allowed is not None:
         keep &= np.isin(both.ids, both.allowed)
     order = np.lexsort((both.ids[keep], -both.scores[keep]))
-    exact = frozenset(words.exact.tolist())
-    learned = words.predicted is True
-
-    def match(picture: int) -> MatchKind:
-        return "exact" if picture in exact else "predicted" if learned else "partial"
-
+    match, learned = words.match(), words.predicted is True
     hits, missing = best_hits(
         reader, root, both.ids[keep][order], both.scores[keep][order], k, match, learned
     )
@@ -100,7 +95,7 @@ def search_by_examples(
         tuple(hits), words.unknown, reader.snapshot.version, missing, served=reader.notice(),
         not_learned=words.not_learned, predicted=words.predicted,
         constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
-        store_folder=reader.store_folder,
+        store_folder=reader.store_folder, suggested=words.starting,
     )  # fmt: skip
 
 

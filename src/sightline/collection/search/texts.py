@@ -1,14 +1,19 @@
-"""Texts for a picture: the texts of other pictures, ranked for this one.
+"""Texts for a picture, and pictures for a text.
 
 A text is everything written about one picture of the collection, of any length. Its score is the
 probability that it has a word in common with this picture's own words, the relevance used in
 training. Equal texts, with the same labels in any order and the same captions, are returned once,
 with their first picture. A text without any learned word has no point in the shared space and is
 left out.
+
+A text of any length asks for pictures by the text model. The word model answers instead where there
+is no text model, where that has learned none of the words, and where it ranked held-out pictures
+better for their texts when the text model was trained (`TextAnswer`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,17 +22,20 @@ import numpy as np
 from sightline._typing import Floats
 from sightline.collection.filters import allowed_ids
 from sightline.collection.index.tags import terms_of
-from sightline.collection.models.word_model import FITS
-from sightline.collection.query import count_not_learned
-from sightline.collection.results import Results, hits_of
+from sightline.collection.models.any_word import rank_by_any_word
+from sightline.collection.models.text_model import FITS, TextModel, load_text_model
+from sightline.collection.models.word_model import WordModel, load_word_model
+from sightline.collection.query import Wording, count_not_learned
+from sightline.collection.results import Results, TextAnswer, hits_of
 from sightline.collection.search.annotate import views_of
-from sightline.collection.search.topics import SharedSpace
+from sightline.collection.search.topics import LearnedWords, SharedSpace
 from sightline.collection.similarity.query import find
 from sightline.contracts import Compute
-from sightline.errors import CollectionError
+from sightline.errors import CollectionError, NoModel, UsageError
 from sightline.records import Tags
 from sightline.settings import Settings
 from sightline.store.folder import Reader
+from sightline.words.tokens import tokens
 
 if TYPE_CHECKING:
     from sightline.collection.pictures import PictureLike
@@ -176,14 +184,55 @@ def as_text(words: list[Tags]) -> str:
 def search_text(
     reader: Reader, root: bytes, text: str, k: int, where: Where, untagged: bool
 ) -> Results:
-    """Rank pictures for a text in the shared space."""
-    space = SharedSpace(reader)
-    point, missing_words = space.text_point(text)
-    top = space.pictures(point, k, allowed_ids(reader, where, untagged))
-    scores = space.likely(top.scores).tolist()
+    """Rank pictures for a text."""
+    counts = Counter(tokens(text))
+    allowed = allowed_ids(reader, where, untagged)
+    models = ((m, a, LearnedWords.of(reader, m, counts)) for m, a in _answering(reader))
+    asked = next(((m, a, words) for m, a, words in models if words), None)
+    if asked is None:
+        raise UsageError(
+            "No model has learned any of the words of the text, so no pictures can be ranked for "
+            "it. Use other words."
+        )
+    model, answer, words = asked
+    if isinstance(model, TextModel):
+        space = SharedSpace(reader, model)
+        top = space.pictures(space.point_of(words), k, allowed)
+        scores = space.likely(top.scores).tolist()
+    else:
+        top = rank_by_any_word(reader.snapshot, model, words.terms, words.times, k, allowed)
+        scores = top.scores.tolist()
     hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", True, scores)
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
-        not_learned=count_not_learned(reader.snapshot, missing_words),
-        store_folder=reader.store_folder,
+        not_learned=count_not_learned(reader.snapshot, words.missing),
+        wording=Wording(words.stop_words), store_folder=reader.store_folder, text_answer=answer,
     )  # fmt: skip
+
+
+def _answering(reader: Reader) -> list[tuple[TextModel | WordModel, TextAnswer]]:
+    """Return the models that can rank pictures for a text, the one to ask first first."""
+    text = load_text_model(reader.store_folder, reader.snapshot.text)
+    words = load_word_model(reader.store_folder, reader.snapshot.model)
+    if text is None and words is None:
+        raise NoModel("There is no word model yet, nor a text model. Run: sightline train")
+    if words is None:
+        assert text is not None
+        return [(text, TextAnswer("text"))]
+    by_words = words.as_text_model() if words.served.shared_space else words
+    if text is None:
+        return [(by_words, TextAnswer("words", "no text model"))]
+    of_text, of_words = _text_figures(text)
+    if of_words > of_text:
+        better = TextAnswer("words", "better", of_text, of_words)
+        return [(words, better), (text, TextAnswer("text", "no word learned"))]
+    return [(text, TextAnswer("text")), (by_words, TextAnswer("words", "no word learned"))]
+
+
+def _text_figures(text: TextModel) -> tuple[float, float]:
+    """Return the mean AvgP of pictures for held-out texts, by the text model and by words."""
+    figures = text.about.get("figures")
+    measured = figures if isinstance(figures, dict) else {}
+    values = measured.get("text_to_picture"), measured.get("word_model")
+    a, b = (float(v) if isinstance(v, int | float) else 0.0 for v in values)
+    return a, b

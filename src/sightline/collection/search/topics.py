@@ -1,24 +1,33 @@
 """The shared space of words, texts and pictures, and its dimensions as topics.
 
-Cross-modal rankers (`lscmr`, `ssi`, `cca`, `semantic-matching`) map words and pictures into a space
-of few dimensions. The sign of a dimension is arbitrary: the words and pictures with the largest and
-with the smallest coordinates say what it is about. Words are close if their cosine is high. A text
-of any length is the sum of its words and ranks pictures by inner product; a picture ranks texts in
-the same way. The points of pictures and texts are published with the model, so a query is one scan
-over short rows (`Store.top`).
+The text model maps words and pictures into a space of few dimensions; so does a word model of one
+of its rankers (`lscmr`, `ssi`, `cca`, `semantic-matching`), which serves where there is no other.
+The sign of a dimension is arbitrary: the words and pictures with the largest and with the smallest
+coordinates say what it is about. Words are close if their cosine is high. A text of any length is
+the sum of its words and ranks pictures by inner product; a picture ranks texts in the same way. The
+points of pictures and texts are published with the model, so a query is one scan over short rows
+(`Store.top`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Floats, Ints
-from sightline.collection.models.word_model import PICTURES, TEXTS, WordModel, likely
-from sightline.collection.search.annotate import require_model
+from sightline.collection.lexicon import word_forms
+from sightline.collection.models.text_model import (
+    PICTURES,
+    TEXTS,
+    TextModel,
+    likely,
+    load_text_model,
+)
+from sightline.collection.models.word_model import WordModel, load_word_model
 from sightline.contracts import Json
 from sightline.errors import CollectionError, NoSpace, UsageError
 from sightline.records import DenseQuery, Top
@@ -48,12 +57,57 @@ class Topic:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedWords:
+    """The words of a text by what a model learned them as.
+
+    Attributes
+    ----------
+    terms : ndarray of int64
+        The terms that the model knows them by, each once.
+    times : tuple of int
+        How often the text has each.
+    missing : tuple of str
+        Words that were not learned.
+    stop_words : tuple of str
+        Words that were left out because they say nothing of a picture.
+    """
+
+    terms: Ints
+    times: tuple[int, ...]
+    missing: tuple[str, ...]
+    stop_words: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, reader: Reader, model: WordModel | TextModel, counts: Mapping[str, int]
+    ) -> LearnedWords:
+        """Return the words of a text, counted."""
+        table = word_forms(reader)
+        times: Counter[int] = Counter()
+        stop_words = tuple(w for w in counts if table.lexicon.is_stop_word(w))
+        missing = []
+        for word, n in counts.items():
+            if word in stop_words:
+                continue
+            term = model.learned_term([term_id(word), *table.terms_of(word).tolist()])
+            if term is None:
+                missing.append(word)
+            else:
+                times[term] += n
+        terms = np.array(list(times), np.int64)
+        return cls(terms, tuple(times.values()), tuple(missing), stop_words)
+
+    def __bool__(self) -> bool:
+        return bool(self.times)
+
+
 class SharedSpace:
     """The points of a collection's words, texts and pictures."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader, self.model = reader, require_model(reader)
-        check_shared_space(self.model)
+    def __init__(self, reader: Reader, model: TextModel | None = None) -> None:
+        self.reader = reader
+        self.model = require_text_model(reader) if model is None else model
         self.words = self.model.served.word_points()
         spelled = dict(reader.catalogue.terms())
         self.spelled = [spelled.get(int(t), "?") for t in self.model.terms]
@@ -81,11 +135,13 @@ class SharedSpace:
 
     def near(self, word: str, n: int) -> list[tuple[str, float]]:
         """Return the words closest to one, with their cosines."""
-        at = int(np.searchsorted(self.model.terms, term_id(word)))
-        if at >= len(self.model.terms) or self.model.terms[at] != term_id(word):
+        forms = word_forms(self.reader).terms_of(word).tolist()
+        term = self.model.learned_term([term_id(word), *forms])
+        if term is None:
             near_words = near(word, self.spelled)
             hint = f" Near it in spelling: {', '.join(near_words)}." if near_words else ""
-            raise UsageError(f"The word model has not learned {word!r}.{hint}")
+            raise UsageError(f"The text model has not learned {word!r}.{hint}")
+        at = int(np.searchsorted(self.model.terms, term))
         unit_vectors = l2_normalize(self.words)
         cosines = unit_vectors @ unit_vectors[at]
         order = np.argsort(-cosines, kind="stable")
@@ -96,27 +152,29 @@ class SharedSpace:
 
         Words are weighted by tf-idf.
         """
+        words = LearnedWords.of(self.reader, self.model, Counter(tokens(text)))
+        if not words:
+            raise UsageError(
+                "The text model has learned none of the words of the text, so no pictures can be "
+                "ranked for it. Use other words."
+            )
+        return self.point_of(words), words.missing
+
+    def point_of(self, words: LearnedWords) -> Floats:
+        """Return the point of a text by its learned words."""
         from scipy.sparse import csr_matrix
 
-        counts = Counter(tokens(text))
-        terms = np.array([term_id(word) for word in counts], np.int64)
-        is_learned = self.model.knows(terms)
-        if not is_learned.any():
-            raise UsageError(
-                f"The word model has learned none of the {len(counts)} different words of the "
-                "text, so no pictures can be ranked for it. Use other words."
-            )
-        at = np.searchsorted(self.model.terms, terms[is_learned])
-        times = np.array(list(counts.values()), np.float64)[is_learned]
+        at = np.searchsorted(self.model.terms, words.terms)
+        times = np.array(words.times, np.float64)
         row = csr_matrix((times, ([0] * len(at), at)), shape=(1, len(self.model.terms)))
-        missing = tuple(word for word, k in zip(counts, is_learned, strict=True) if not k)
-        return self.model.served.text_points(row)[0], missing
+        point: Floats = self.model.served.text_points(row)[0]
+        return point
 
     def likely(self, scores: Floats) -> NDArray[np.float64]:
         """Return the probabilities that pictures and texts with these scores fit each other."""
-        if self.model.text_curve is None:
+        if self.model.curve is None:
             raise CollectionError(self._old())
-        return likely(scores, self.model.text_curve)
+        return likely(scores, self.model.curve)
 
     def pictures(self, point: Floats, k: int, where: Ints | None = None) -> Top:
         """Return the best pictures of a point, by inner product."""
@@ -143,17 +201,24 @@ class SharedSpace:
         return snapshot.top(DenseQuery(name, point), k, where)
 
     def _old(self) -> str:
-        ranker = self.model.served.recipe.ranker.partition(":")[0]
         return (
             f"The model in use, {self.model.name}, was trained before pictures and texts had "
-            f"points in the store. Run: sightline train --ranker {ranker}"
+            "points in the store. Run: sightline train text"
         )
 
 
-def check_shared_space(model: WordModel) -> None:
-    """Raise unless the model has a shared space."""
-    if not model.served.shared_space:
-        raise NoSpace(
-            f"The model in use, {model.served.recipe.ranker}, has no space that words and "
-            "pictures share. Run: sightline train --ranker lscmr"
-        )
+def served_text_model(reader: Reader) -> TextModel | None:
+    """Return the text model in use, else a word model with a shared space; None if neither is."""
+    model = load_text_model(reader.store_folder, reader.snapshot.text)
+    if model is not None:
+        return model
+    words = load_word_model(reader.store_folder, reader.snapshot.model)
+    return words.as_text_model() if words is not None and words.served.shared_space else None
+
+
+def require_text_model(reader: Reader) -> TextModel:
+    """Return what `served_text_model` does; raise if there is none."""
+    model = served_text_model(reader)
+    if model is None:
+        raise NoSpace("There is no text model yet. Run: sightline train text")
+    return model

@@ -5,9 +5,10 @@ that the model has not learned, with another word of the query, follow. Then com
 the model ranks by the words it has learned (`ResolvedQuery`), their score is a probability, and
 those below the cut-off, chosen on validation pictures, are left out; of words that few pictures
 have, those that are no more likely than any picture. Other partial matches, pictures that have some
-of the words, come last; without a model, or if it has learned none of the words, they are all that
-follows. Without the cut-off, predictions below it follow those above in one order, whatever words
-they have; the first `within` pictures are those above it.
+of the words, come next. Suggested pictures come last, if the model has learned none of the words: a
+network trained on ImageNet answers the nouns (`starting_words`). Without the cut-off, predictions
+below it follow those above in one order, whatever words they have; the first `within` pictures are
+those above it.
 
 Pictures that have words are ordered by the cosine of query and words, weighted by idf. Exact
 matches get 1 added to it, and partial ones before the predictions a little above 1, so that scores
@@ -17,8 +18,8 @@ decrease from the first hit to the last.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from sightline.collection.filters import allowed_ids
 from sightline.collection.lexicon import word_forms
 from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
+from sightline.collection.search.starting_words import StartingQuery, StartingWords
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
@@ -74,7 +76,8 @@ class Ranked:
     """Every picture that a query ranks, ids ascending, with its score as in `Results`.
 
     `exact` are those that have every word; `allowed` are the only ones that may appear, None for
-    all; `not_learned`, `predicted` and `corrections` are as of `Results`.
+    all; `not_learned`, `predicted` and `corrections` are as of `Results`; `suggested` are those
+    that a network suggests, by the words in `starting`.
     """
 
     ids: Ints
@@ -85,6 +88,18 @@ class Ranked:
     not_learned: tuple[NotLearned, ...] = ()
     predicted: bool | None = None
     corrections: tuple[Correction, ...] = ()
+    suggested: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    starting: StartingWords = field(default_factory=StartingWords)
+
+    def match(self) -> Callable[[int], MatchKind]:
+        """Return how a picture matches the query, by its id."""
+        exact, suggested = frozenset(self.exact.tolist()), frozenset(self.suggested.tolist())
+        other: MatchKind = "predicted" if self.predicted is True else "partial"
+
+        def match(picture: int) -> MatchKind:
+            return "exact" if picture in exact else "suggested" if picture in suggested else other
+
+        return match
 
 
 def ranked(reader: Reader, text: str, where: Where | None = None, untagged: bool = False) -> Ranked:
@@ -156,7 +171,7 @@ class _Search:
         allowed = self._allowed()
         if self.options.skip is not None or self.options.count:
             return self._part(allowed)
-        while len(self.terms):
+        while self.answerable:
             ranked, hits, missing = self._hits(want, allowed)
             if len(hits) >= self.k or ranked < want:
                 break
@@ -165,13 +180,33 @@ class _Search:
             )
         return self._answer(hits[: self.k], missing)
 
+    @cached_property
+    def starting(self) -> StartingQuery | None:
+        """The nouns that a network answers; None where the owner's model does, or nothing shall."""
+        model_answers = self.asked.predicted is True or not self.options.predicted
+        if model_answers or not self.reader.store_folder.starting_words:
+            return None
+        words = [t.text for t in self.asked.query.terms]
+        left_out = self.asked.wording.stop_words
+        return StartingQuery(self.reader, [w for w in words if w not in left_out])
+
+    @property
+    def answerable(self) -> bool:
+        """Whether any picture can match."""
+        return bool(len(self.terms) or (self.starting and self.starting.words))
+
+    def _suggested(self, any_hit: bool) -> StartingWords:
+        """Return the words that a network answers; what it lacks matters only without any hit."""
+        words = self.starting.words if self.starting else StartingWords()
+        return StartingWords() if words.problem and any_hit else words
+
     def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
         asked = self.asked
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
             constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
-            store_folder=self.reader.store_folder,
+            store_folder=self.reader.store_folder, suggested=self._suggested(bool(hits)),
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -190,7 +225,7 @@ class _Search:
         skip, count = self.options.skip or 0, self.options.count
         end = skip + self.k
         want = self.snapshot.size() if count else end + 1
-        tops = self._tops(want, allowed) if want and len(self.terms) else []
+        tops = self._tops(want, allowed) if want and self.answerable else []
         ranked = sum(len(top.ids) for top, _ in tops)
         hits, missing = self._looked_up(_between(tops, skip, end))
         within = None
@@ -238,7 +273,7 @@ class _Search:
         """Return all pictures the query ranks, however low their scores."""
         allowed = self._allowed()
         n = self.snapshot.size()
-        tops = self._tops(n, allowed) if n and len(self.terms) else []
+        tops = self._tops(n, allowed) if n and self.answerable else []
         ids = np.concatenate([*(t.ids for t, _ in tops), np.zeros(0, np.int64)])
         parts = [np.asarray(t.scores, np.float64) + (match == "exact") for t, match in tops]
         scores = np.concatenate([*parts, np.zeros(0)])
@@ -246,10 +281,12 @@ class _Search:
         exact = tops[0][0].ids if tops else np.zeros(0, np.int64)
         asked = self.asked
         words = self._unknown(), asked.not_learned, asked.predicted, asked.corrections
-        return Ranked(ids[order], scores[order], np.sort(exact), allowed, *words)
+        suggested = tops[-1][0].ids if tops else _NOTHING.ids
+        more = suggested, self._suggested(len(ids) > 0)
+        return Ranked(ids[order], scores[order], np.sort(exact), allowed, *words, *more)
 
     def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
-        """Return the best pictures in three groups, in the order of the results."""
+        """Return the best pictures in five groups, in the order of the results."""
         full = self._with_all_words(allowed)
         first = self._top(k, full) if len(full) else _NOTHING
         left = k - len(first.ids)
@@ -264,10 +301,15 @@ class _Search:
         if left and self.model is not None:
             predicted = self._found(self.model, left, allowed, ranked)
             left -= len(predicted.ids)
-        if left:
+        if left and len(self.terms):
             rest = self._with_some(left, allowed, np.concatenate([ranked, predicted.ids]))
+            left -= len(rest.ids)
+        suggested = _NOTHING
+        if left and self.starting is not None:
+            earlier = np.concatenate([ranked, predicted.ids, rest.ids])
+            suggested = self.starting.top(left, full, allowed, earlier, self.options.cut)
         tops: list[tuple[Top, MatchKind]] = [(first, "exact"), (some, "partial")]
-        return [*tops, (predicted, "predicted"), (rest, "partial")]
+        return [*tops, (predicted, "predicted"), (rest, "partial"), (suggested, "suggested")]
 
     def _with_rare_words(self, allowed: Ints | None, without: Ints) -> Ints:
         """Return pictures that have a word the model has not learned, and another of the query.
@@ -399,7 +441,7 @@ class _Search:
         for top, match in tops:
             scores = [s + (match == "exact") for s in top.scores.tolist()]
             part = top.ids.tolist(), scores
-            likely = top.scores.tolist() if match == "predicted" else None
+            likely = top.scores.tolist() if match in ("predicted", "suggested") else None
             found, lost = hits_of(
                 self.reader, self.root, *part, match, match == "predicted", likely
             )

@@ -197,10 +197,11 @@ class ScoredPictures:
     def existing_hits(self, chosen: Ints) -> list[Hit]:
         """Return the hits among some pictures whose files exist."""
         words, learned = self.context.words, self.model.weights is not None
-        exact = frozenset(words.exact.tolist()) if words is not None else frozenset()
+        kind = words.match() if words is not None else None
 
         def match(picture: int) -> MatchKind:
-            return "exact" if picture in exact else "predicted" if learned else "partial"
+            matched: MatchKind = "partial" if kind is None else kind(picture)
+            return "predicted" if learned and matched != "exact" else matched
 
         scores = self.scores[np.searchsorted(self.ids, chosen)].tolist()
         return hits_of(self.reader, self.root, chosen.tolist(), scores, match, learned)[0]

@@ -468,7 +468,7 @@ def remarks(
     doubted: Sequence[Hit],
 ) -> list[str]:
     """Return remarks: why nothing was learned, what could not be, and why there are no hits."""
-    notes = []
+    notes = context.words.starting.lines() if context.words and model.weights is None else []
     judged = record.judged
     if context.space is not None and judged and model.weights is None:
         fit = any(judged.values()) or bool(len(context.query_rows))

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from sightline.collection.index.tags import SESSION, Words, publish_words
+from sightline.collection.models.text_model import text_scorer_of
 from sightline.collection.models.word_model import scorer_of
 from sightline.collection.sessions.log import SessionRecord, read_session
 from sightline.errors import UsageError
@@ -129,6 +130,7 @@ def publish_source(
 ) -> None:
     """Replace the words that one source gives to pictures, and publish the change."""
     writer.scorer = scorer_of(writer.store_folder, writer.version)
+    writer.text_scorer = text_scorer_of(writer.store_folder, writer.version)
     now: dict[int, Words] = {}
     for p in sorted(pictures):
         by_source = {t.source: t for t in writer.catalogue.words(p)}

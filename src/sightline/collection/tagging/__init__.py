@@ -1,4 +1,4 @@
-"""Tags predicted by the region model: review suggestions, localize tags, group by scene."""
+"""Tags: review suggestions and suspected mislabels, localize tags, group pictures by scene."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sightline.collection.tagging.localize import LocalizedHits
     from sightline.collection.tagging.review import Review
     from sightline.collection.tagging.scenes import Scenes
+    from sightline.collection.tagging.suspected import SuspectedTags
     from sightline.contracts import Compute, Progress
     from sightline.records import Hit
 
@@ -41,6 +42,7 @@ class Tagging:
         filters: Filters = NO_FILTERS,
         session: str = "",
         apply: bool = True,
+        suspected: bool = False,
         progress: Progress | None = None,
     ) -> Review:
         """Suggest words, as `Collection.tag` does, for review with yes or no.
@@ -55,26 +57,56 @@ class Tagging:
         apply : bool
             If false, accepted words are written by the next review or by `apply_accepted`; writing
             them creates a new version of the store.
+        suspected : bool
+            Review suspected mislabels, as `suspected` lists them, in place of the suggestions of
+            the region model; `precision` and `removals` are not used then.
         """
         from sightline.collection.tagging.review import Review
 
         self._collection.store.require_writable()
         if apply and self._collection.store_folder.exists():
             self.apply_accepted()
+        store_folder, wait = self._collection.store_folder, self._collection.settings.wait
+        if suspected:
+            tags = self.suspected(*pictures, k=k, filters=filters)
+            return Review(store_folder, tags, tags.model, wait, session, apply)
         suggestions = self._collection.tag(
             *pictures, precision=precision, k=k, removals=removals, filters=filters,
             progress=progress,
         )  # fmt: skip
-        with self._collection.store_folder.reader() as reader:
+        with store_folder.reader() as reader:
             model = reader.snapshot.regions
-        return Review(
-            self._collection.store_folder,
-            suggestions,
-            model,
-            self._collection.settings.wait,
-            session,
-            apply,
-        )
+        return Review(store_folder, suggestions, model, wait, session, apply)
+
+    def suspected(
+        self,
+        *pictures: PictureLike,
+        confidence: float = 0.5,
+        k: int | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> SuspectedTags:
+        """Return suspected mislabels: tags that are probably wrong, most doubtful first.
+
+        The word model judges each tag by the pictures that it learned from, without the tagged one.
+
+        Parameters
+        ----------
+        *pictures : str, bytes, int or Hit
+            As of `Collection.tag`.
+        confidence : float
+            The least probability that a tag is wrong.
+        k : int, optional
+            Tags to return; by default all.
+        filters : Filters, optional
+            As of `Collection.search`.
+        """
+        from sightline.collection.tagging.suspected import suspected_tags
+
+        if k is not None and k < 1:
+            raise ParameterError.of("k", "suspected", "at least 1", k)
+        ids = self.chosen(pictures, filters)
+        tags = suspected_tags(self._collection.store_folder, ids, confidence)
+        return replace(tags, suggestions=tags.suggestions[:k])
 
     def localize(
         self,

@@ -23,6 +23,7 @@ from sightline.collection.models.dataset import verdicts
 from sightline.collection.sessions.log import read_session
 from sightline.collection.sessions.tags import publish_source
 from sightline.collection.tagging.suggest import Suggestion, Suggestions
+from sightline.collection.tagging.suspected import SuspectedTag, SuspectedTags
 from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.catalogue import Catalogue
@@ -39,7 +40,7 @@ class _Answer:
     """One answer of this review that can be undone."""
 
     mark: str
-    suggestion: Suggestion
+    suggestion: Suggestion | SuspectedTag
 
 
 class Review:
@@ -49,14 +50,14 @@ class Review:
     ----------
     id : str
         The session of the answers in the log.
-    queue : Suggestions
-        The suggestions, with remarks.
+    queue : Suggestions or SuspectedTags
+        The suggestions, with remarks; or the suspected mislabels.
     """
 
     def __init__(
         self,
         store_folder: StoreFolder,
-        queue: Suggestions,
+        queue: Suggestions | SuspectedTags,
         model: str,
         wait: float,
         session: str = "",
@@ -69,7 +70,7 @@ class Review:
         self._answers: list[_Answer] = []
 
     @property
-    def suggestions(self) -> Sequence[Suggestion]:
+    def suggestions(self) -> Sequence[Suggestion | SuspectedTag]:
         """The suggestions, most confident first."""
         return self.queue.suggestions
 
@@ -78,7 +79,7 @@ class Review:
         """The number of answers that count."""
         return len(self._answers)
 
-    def answer(self, suggestion: Suggestion, yes: bool) -> None:
+    def answer(self, suggestion: Suggestion | SuspectedTag, yes: bool) -> None:
         """Record whether a suggestion is right; it is on disk when this returns."""
         if [t.text for t in parse(str(Term(suggestion.word))).terms] != [suggestion.word]:
             raise UsageError(f"{suggestion.word!r} is not one word, so it cannot be judged.")
@@ -93,7 +94,7 @@ class Review:
         self._append(NewEvent("judged", suggestion.picture, body, self.id))
         self._answers.append(_Answer(mark, suggestion))
 
-    def undo(self) -> Suggestion:
+    def undo(self) -> Suggestion | SuspectedTag:
         """Undo the last answer, and return its suggestion."""
         if not self._answers:
             raise UsageError("Nothing was answered in this review, so nothing can be undone.")

@@ -93,7 +93,8 @@ def _has_all(loaded: str, current: str, no_rollback: bool) -> bool:
 
 
 def _only(p: Published, pairs: list[tuple[OpenSegment, Segment]]) -> Published:
-    return Published(p.version, p.model, [s for s, _ in pairs], [x for _, x in pairs], p.returned)
+    segments, listed = [s for s, _ in pairs], [x for _, x in pairs]
+    return Published(p.version, p.model, segments, listed, p.returned, p.text)
 
 
 def outdated(table: EngineTable, rest: Published) -> bool:

@@ -21,7 +21,7 @@ from sightline.records import DenseQuery, WordQuery
 from sightline.store.matrices import StoredSparseMatrix
 from sightline.store.scores import points_feature
 from sightline.store.segments import OpenSegment
-from sightline.store.versions import Segment
+from sightline.store.versions import SCORING_KINDS, ScoringKind, Segment
 from sightline.vectors import l2_normalize
 
 Measure = Literal["product", "cosine", "distance", "words"]
@@ -45,6 +45,8 @@ class Published:
         The files they were opened from.
     returned : int
         The last version up to this one that was made by a rollback; 0 for none.
+    text : str
+        The text model that it serves, "" for none.
     """
 
     version: int
@@ -52,6 +54,7 @@ class Published:
     segments: Sequence[OpenSegment]
     listed: Sequence[Segment]
     returned: int = 0
+    text: str = ""
     _tables: dict[tuple[str, Measure], EngineTable] = field(default_factory=dict)
     # By table and holder: the segments an engine holds and the rest, cached by `coverage.split`.
     splits: dict[tuple[str, str], tuple[Published, Published]] = field(default_factory=dict)
@@ -105,8 +108,11 @@ def engine_tables(p: Published, measures: Sequence[Measure] = MEASURES) -> list[
     pairs: list[tuple[str, Measure]] = [
         (f, by) for f in features if _length(p, f) for by in measures
     ]
-    points = sorted({n for s in p.segments if s.scores for n in s.scores.points})
-    pairs += [(points_feature(p.model, n), "product") for n in points if p.model]
+    models: dict[ScoringKind, str] = {"words": p.model, "text": p.text}
+    for kind, model in models.items():
+        all_scores = (s.published(kind) for s in p.segments)
+        points = sorted({n for s in all_scores if s is not None for n in s.points})
+        pairs += [(points_feature(model, n), "product") for n in points if model]
     if _common_terms(p) is not None:
         pairs.append((p.model, "words"))
     return [engine_table(p, f, by) for f, by in pairs]
@@ -132,8 +138,10 @@ def _files(s: OpenSegment, listed: Segment, feature: str, by: Measure) -> list[s
     if by == "words":
         has = s.scores is not None and s.scores.model == feature
         files = [listed.scores.name] if has and listed.scores else []
-    elif not files and s.matrix(feature) is not None and listed.scores:
-        files = [listed.scores.name]
+    elif not files and s.matrix(feature) is not None:
+        published = (listed.published(kind) for kind in SCORING_KINDS)
+        model = feature.partition("/")[0]
+        files = [file.name for file, by in published if file is not None and by == model]
     return [listed.base.name, *files] if files else []
 
 

@@ -29,7 +29,13 @@ from sightline.store.locks import Lock, Presence, require_writable
 from sightline.store.models import model_problems, remove_models_except
 from sightline.store.segments import OpenSegment
 from sightline.store.upkeep.verify import Verified, file_problem, verify
-from sightline.store.versions import ARRAY_FILE, Segment, Version
+from sightline.store.versions import (
+    ARRAY_FILE,
+    SCORING_KINDS,
+    ScoringKind,
+    Segment,
+    Version,
+)
 
 
 def repair(store_folder: StoreFolder, report: Callable[[str], None], wait: float = 0.0) -> Verified:
@@ -251,6 +257,7 @@ def _without_damage(
         model=version.model if version.model not in damaged else "",
         similar=version.similar if version.similar not in damaged else "",
         regions=version.regions if version.regions not in damaged else "",
+        text=version.text if version.text not in damaged else "",
         codebooks=tuple(c for c in version.codebooks if c not in damaged),
     )
     store_folder.versions.write(repaired)
@@ -265,10 +272,12 @@ def _losses(version: Version, repaired: Version, damaged: set[str]) -> Iterator[
     if lost := version.live - repaired.live:
         yield f"the rows of {lost} pictures were damaged; the next index reads the pictures again"
     before = {s.base.name: s for s in version.segments}
-    unscored = [s for s in repaired.segments if s.scores is None and before[s.base.name].scores]
-    if unscored and repaired.model:
-        count = sum(s.live for s in unscored)
-        yield f"the scores of {count} pictures were damaged; the next index computes them again"
+    what_of: dict[ScoringKind, str] = {"words": "scores", "text": "points"}
+    for kind, what in what_of.items():
+        unscored = [s for s in repaired.segments if _lost(before[s.base.name], s, kind)]
+        if unscored and repaired.scoring_model(kind):
+            count = sum(s.live for s in unscored)
+            yield f"the {what} of {count} pictures were damaged; the next index computes them again"
     for name in sorted(damaged & set(version.codebooks)):
         yield f"the codebook {name} is damaged and no longer used; the next index builds another"
     if version.model in damaged:
@@ -280,15 +289,25 @@ def _losses(version: Version, repaired: Version, damaged: set[str]) -> Iterator[
     if version.regions in damaged:
         yield f"the model {version.regions} is damaged and no longer used"
         yield "run: sightline train regions"
+    if version.text in damaged:
+        yield f"the model {version.text} is damaged and no longer used"
+        yield "run: sightline train text"
+
+
+def _lost(before: Segment, after: Segment, kind: ScoringKind) -> bool:
+    """Say whether a segment lost what a model of a kind published for it."""
+    return before.published(kind)[0] is not None and after.published(kind)[0] is None
 
 
 def _with_sound_scores(store_folder: StoreFolder, s: Segment, damaged: set[str]) -> Segment:
-    """Return a segment without its scores if they or their model are damaged."""
-    if s.scores is None:
-        return s
-    if s.scored_by not in damaged and file_problem(store_folder.shards, s.scores) is None:
-        return s
-    return replace(s, scores=None, scored_by="")
+    """Return a segment without published scores that are damaged, or whose model is."""
+    for kind in SCORING_KINDS:
+        file, model = s.published(kind)
+        if file is None:
+            continue
+        if model in damaged or file_problem(store_folder.shards, file) is not None:
+            s = s.with_published(kind)
+    return s
 
 
 def _model_sound(store_folder: StoreFolder, version: Version) -> bool:

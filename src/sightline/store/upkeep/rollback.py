@@ -9,7 +9,7 @@ Only if that version is no longer kept, or damaged, is the file read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +42,8 @@ class KeptVersion:
         What made it, for people.
     written : int
         When, in seconds since 1970.
-    model, similar, regions : str
-        The word, similarity and region models it serves, "" for none.
+    model, similar, regions, text : str
+        The word, similarity, region and text models it serves, "" for none.
     """
 
     number: int
@@ -54,6 +54,7 @@ class KeptVersion:
     model: str = ""
     similar: str = ""
     regions: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def describe_version(store_folder: StoreFolder, number: int) -> KeptVersion:
     """Return the description of one version."""
     written = int((store_folder.versions.folder / version_name(number)).stat().st_mtime)
     v = store_folder.versions.read(number)
-    models = (v.model, v.similar, v.regions)
+    models = (v.model, v.similar, v.regions, v.text)
     return KeptVersion(v.number, v.live, v.finished, v.note, written, *models)
 
 
@@ -314,7 +315,7 @@ def reusable_rows(
 def _sound_part(shards: Path, version: Version, ids: Ints, features: set[str]) -> Snapshot:
     """Open the segments of a version that have some pictures; damaged ones are left out."""
     segments = [
-        replace(s, scores=None, scored_by="")
+        s.unscored()
         for s in version.segments
         if features <= {f.feature for f in s.features} and s.may_hold(ids.tolist())
     ]
@@ -333,7 +334,7 @@ def _opened(shards: Path, s: Segment) -> OpenSegment:
     """Map a segment without its scores, which do not depend on the pictures alone."""
     if s.dead is not None and (problem := file_problem(shards, s.dead)) is not None:
         raise StoreDamaged(f"{problem.file} {problem.what}. Run: sightline store repair")
-    return OpenSegment.open(shards, replace(s, scores=None, scored_by=""))
+    return OpenSegment.open(shards, s.unscored())
 
 
 def _is_sound(shards: Path, files: Iterable[FileEntry]) -> bool:

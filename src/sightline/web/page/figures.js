@@ -47,6 +47,7 @@ export function percent(part) {
 export function hitLabel(hit) {
   if (hit.match === "similar") return hit.score.toFixed(3);
   if (hit.match === "predicted" && hit.probability !== null) return percent(hit.probability);
+  if (hit.match === "suggested" && hit.probability !== null) return `suggested ${percent(hit.probability)}`;
   return hit.match;
 }
 

@@ -95,11 +95,13 @@ export interface Report {
   version: number;
   pictures: number;
   with_words: number;
+  starting_words: boolean;
   words: number;
   skipped: number;
   sessions: number;
   word_model: string;
   similarity_model: string;
+  text_model: string;
   up_to_date: boolean;
   models: Model[];
 }
@@ -147,6 +149,7 @@ export interface Evaluation {
   best: WordFigure[];
   worst: WordFigure[];
   harmed: HarmedQuery[];
+  texts: TextFigures | null;
   reliability: Reliability;
   several_reliability: Reliability;
 }
@@ -157,6 +160,16 @@ export interface Reliability {
   ece: number | null;
   brier_skill: number | null;
   bins: { low: number; high: number; n: number; mean: number; right: number }[];
+}
+
+export interface TextFigures {
+  recipe: string;
+  pictures: number;
+  avgp: number;
+  untrained: number;
+  text_to_picture: number;
+  picture_to_text: number;
+  word_model: number | null;
 }
 
 export interface SkipGroup {

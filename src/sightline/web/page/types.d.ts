@@ -5,7 +5,7 @@ export interface Hit {
   id: number;
   path: string;
   score: number;
-  match: "exact" | "predicted" | "partial" | "similar";
+  match: "exact" | "predicted" | "partial" | "suggested" | "similar";
   probability: number | null;
   thumbnail: string;
   original: string;
@@ -43,6 +43,13 @@ export interface Constraint {
   predicted: boolean;
 }
 
+export interface StartingWord {
+  word: string;
+  classes: string[];
+  n_classes: number;
+  closeness: number;
+}
+
 export interface Hits {
   version: number;
   hits: Hit[];
@@ -53,6 +60,7 @@ export interface Hits {
   not_learned: NotLearned[];
   predicted: boolean | null;
   constraints?: Constraint[];
+  suggested?: StartingWord[];
   corrections?: Correction[];
   missing: number;
   said: string[];

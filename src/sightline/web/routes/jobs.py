@@ -57,8 +57,9 @@ class IndexJob(Body):
 
 
 class TrainJob(Body):
-    """Train words; with `similar` the similarity of pictures, with `regions` the regions of words.
+    """Train words; with `similar`, `regions` or `text` (one of them) another kind of model.
 
+    These are the similarity of pictures, the regions of words, and the space of texts and pictures.
     `GET /v1/rankers` lists the rankers and which of them are tried by default.
     """
 
@@ -67,6 +68,7 @@ class TrainJob(Body):
     features: Parts = ()
     similar: bool = False
     regions: bool = False
+    text: bool = False
     force: bool = False
     dry_run: bool = False
 
@@ -105,6 +107,9 @@ class JobStates(BaseModel):
 @router.post("", status_code=202)
 def start(body: JobBody, service: Served, response: Response) -> JobState:
     """Queue a job; it runs in its own process."""
+    if isinstance(body, TrainJob) and sum((body.similar, body.regions, body.text)) > 1:
+        detail = "One thing is trained at a time: set one of similar, regions and text."
+        raise Problem(400, "usage", detail)
     if isinstance(body, IndexJob) or (isinstance(body, TrainJob) and not body.dry_run):
         service.collection.store.require_writable()
     job = service.jobs.start(body.verb, body.model_dump(exclude={"verb"}))

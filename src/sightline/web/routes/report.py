@@ -20,6 +20,7 @@ router = APIRouter(prefix="/v1", tags=["report"])
 class Report(BaseModel):
     """The state of the collection, its models, and their held-out measures.
 
+    `starting_words` says whether a network suggests pictures for nouns that no model has learned.
     `learnt` and `likeness` are what `word_model` and `similarity_model` were called earlier.
     """
 
@@ -31,8 +32,10 @@ class Report(BaseModel):
     sessions: int
     word_model: str
     similarity_model: str
+    text_model: str
     learnt: str
     likeness: str
+    starting_words: bool
     up_to_date: bool
     models: list[Model]
 
@@ -93,7 +96,9 @@ def report(service: Served) -> Report:
     return Report(
         version=version, pictures=s.pictures, with_words=s.with_words, words=s.words,
         skipped=s.skipped, sessions=n, word_model=s.word_model, similarity_model=s.similarity_model,
+        text_model=s.text_model,
         learnt=s.word_model, likeness=s.similarity_model, up_to_date=trained, models=models,
+        starting_words=s.starting_words,
     )  # fmt: skip
 
 

@@ -34,13 +34,15 @@ class AnswersBody(Body):
 
     `session` continues an earlier review. With `apply` false, accepted words are not yet added to
     the pictures: `/v1/tags/carry` or the next review does that. A review of many single answers
-    then publishes one version in place of one for each answer.
+    then publishes one version in place of one for each answer. With `suspected`, the answers are to
+    suspected mislabels (`/v1/tags/suspected`), each with `add` false.
     """
 
     answers: Annotated[tuple[AnswerRequest, ...], Field(min_length=1, max_length=NAMED)]
     precision: Precision = 0.9
     session: Name | None = None
     apply: bool = True
+    suspected: bool = False
 
 
 class Reviewed(BaseModel):
@@ -90,8 +92,9 @@ def answers(body: AnswersBody, service: Writable) -> Reviewed:
     if body.session is not None:
         _refuse_others(service, body.session)
     review = service.collection.tagging.review(
-        *pictures, precision=body.precision, session=body.session or "", apply=body.apply
-    )
+        *pictures, precision=body.precision, session=body.session or "", apply=body.apply,
+        suspected=body.suspected,
+    )  # fmt: skip
     changed: int | None = None
     try:
         for s in review.suggestions:

@@ -146,7 +146,7 @@ def search(body: SearchBody, service: Served) -> HitsResponse:
 
 @router.post("/search/text")
 def search_text(body: TextBody, service: Served) -> HitsResponse:
-    """Find pictures for a long text, in the space that texts and pictures share."""
+    """Find pictures for a long text, by the text model, or by the word model without one."""
     page = Page(body.k, body.cursor)
     found = service.collection.search_text(body.text, page.depth, filters=body.filters_in(service))
     return hits(found, page)

@@ -1,4 +1,4 @@
-"""Suggestions of words to add to pictures, with their regions, and to remove."""
+"""Suggestions of words to add to pictures, with their regions; and suspected mislabels."""
 
 from __future__ import annotations
 
@@ -96,6 +96,60 @@ def tags(body: TagBody, service: Served) -> SuggestionsResponse:
         without_regions=suggestions.without_regions,
         judged=suggestions.judged,
     )  # fmt: skip
+
+
+class SuspectedBody(Chosen):
+    """The pictures, all by default, and the least probability that a tag is wrong."""
+
+    pictures: Ids = ()
+    confidence: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.5
+    k: Limit = 100
+
+
+class SuspectedTagResponse(BaseModel):
+    """A tag that is probably wrong, and the probability that it is."""
+
+    id: int
+    path: str
+    word: str
+    confidence: float
+
+
+class SuspectedTagsResponse(BaseModel):
+    """Suspected mislabels, most doubtful first.
+
+    Of the `tags` that the model learned from about `expected` are wrong. `judged` counts suspected
+    mislabels that are left out because somebody has judged them.
+    """
+
+    version: int
+    model: str
+    suggestions: list[SuspectedTagResponse]
+    tags: int
+    expected: float
+    judged: int
+
+
+@router.post("/suspected")
+def suspected(body: SuspectedBody, service: Served) -> SuspectedTagsResponse:
+    """Return tags that are probably wrong, by the word model."""
+    pictures, chosen = service.here(body.pictures), body.filters_in(service)
+    tags = service.collection.tagging.suspected(
+        *pictures, confidence=body.confidence, k=body.k, filters=chosen
+    )
+    return SuspectedTagsResponse(
+        version=tags.version,
+        model=tags.model,
+        suggestions=[
+            SuspectedTagResponse(
+                id=s.picture, path=shown(s.path), word=s.word, confidence=s.confidence
+            )
+            for s in tags.suggestions
+        ],
+        tags=tags.tags,
+        expected=round(tags.expected, 2),
+        judged=tags.judged,
+    )
 
 
 def _suggestion(s: Found) -> SuggestionResponse:

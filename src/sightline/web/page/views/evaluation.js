@@ -18,6 +18,16 @@ export function evaluation(r) {
     el("div", { class: "figures" }, reliability(r), learning(r), precisionRecall(r)),
     el("div", { class: "figures" }, wordList("Best words", r.best), wordList("Worst words", r.worst)),
     harmed(r),
+    r.texts ? texts(r.texts) : null,
+  );
+}
+
+/** @param {import("../reports").TextFigures} t */
+function texts(t) {
+  const words = t.word_model === null ? "" : ` The word model, pictures for a text: ${share(t.word_model)}.`;
+  return el(
+    "div", {}, el("h4", {}, "Texts"),
+    el("p", {}, `${t.recipe}, on ${some(t.pictures, "held-out picture")} and their texts: mean AvgP ${share(t.avgp)}, untrained ${share(t.untrained)} (${gain(t.avgp - t.untrained)}). Pictures for a text ${share(t.text_to_picture)}, texts for a picture ${share(t.picture_to_text)}.${words}`),
   );
 }
 

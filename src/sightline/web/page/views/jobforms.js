@@ -38,6 +38,7 @@ export class JobForms {
       "select", { id: "train-what", onchange: () => fit() },
       el("option", { value: "words" }, "Words, to search by words"), el("option", { value: "similar" }, "Similarity, to search by pictures"),
       el("option", { value: "regions" }, "Regions of words, to suggest words"),
+      el("option", { value: "text" }, "Texts, for topics and long texts"),
     );
     const features = new FeatureChoice("train-features", "all");
     const [dry, force] = [box("train-dry"), box("train-force")];
@@ -51,7 +52,7 @@ export class JobForms {
     return this._form(
       "train", "Train", "Train a model, and publish it unless it is worse on held-out pictures than the one in use.", "Train",
       () => ({
-        verb: "train", similar: what.value === "similar", regions: what.value === "regions", dry_run: dry.checked, force: force.checked,
+        verb: "train", similar: what.value === "similar", regions: what.value === "regions", text: what.value === "text", dry_run: dry.checked, force: force.checked,
         features: features.chosen, rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
       }),
       [

@@ -16,6 +16,7 @@ export function reported(job) {
   if (job.verb === "evaluate") return evaluation(r);
   if (job.verb === "index") return indexed(r);
   if (r.kind === "regions") return regions(r);
+  if (r.kind === "text") return texts(r);
   return r.kind === "similarity" ? similarity(r) : words(r);
 }
 
@@ -127,6 +128,28 @@ function regions(r) {
   lines.push(`${r.sure} of ${some(r.words, "word")} can be suggested with nine in ten right${held.suggested ? `; on held-out pictures ${held.right} of ${held.suggested} were right` : ""}.`);
   if (r.without_regions) lines.push(`${some(r.without_regions, "picture with words has", "pictures with words have")} no regions and were left out.`);
   return published(r, lines, [r.version ? el("p", {}, el("a", { href: "#/review" }, "Review what it suggests"), ".") : null]);
+}
+
+/** @param {any} r */
+function texts(r) {
+  const held = r.held_out;
+  const lines = [`Trained the text model of ${some(r.words, "word")} on ${some(r.pictures, "picture")} by ${r.ranker} on ${r.features.map(bare).join(" + ")}.`];
+  if (held.pictures) {
+    lines.push(`On ${some(held.pictures, "held-out picture")} and their texts: mean AvgP ${share(held.avgp)}, untrained ${share(held.untrained)} (${gain(held.avgp - held.untrained)}). Pictures for a text ${share(held.text_to_picture)}, texts for a picture ${share(held.picture_to_text)}.`);
+  }
+  if (held.word_model !== null) {
+    const better = held.word_model > held.text_to_picture;
+    lines.push(`The word model, pictures for a text: ${share(held.word_model)}${better ? "; it is better and goes on answering texts" : ""}.`);
+  }
+  if (held.current !== null) lines.push(`The previous model: ${share(held.current)}, this one ${share(held.against_current)}, on the ${some(held.common_pictures, "text")} both know.`);
+  if (held.not_compared) lines.push("Not compared with the previous model: its features are missing.");
+  if (r.left_out) lines.push(`${some(r.left_out, "picture with words lacks", "pictures with words lack")} features and were left out.`);
+  const rows = r.trials.map((/** @type {any} */ t) => [t.ranker, t.features.map(bare).join(" + "), share(t.avgp), share(t.p10), lasted(t.train_seconds)]);
+  return published(r, lines, [
+    r.version ? el("p", {}, el("a", { href: "#/topics" }, "Topics"), ".") : null,
+    rows.length ? details(some(rows.length, "trial", "trials"), table("Trials, on validation pictures", ["Ranker", "Features", "#AvgP", "#P10", "#Time"], rows)) : null,
+    r.course ? details("Details of the model", el("p", {}, `Training: ${r.course}`)) : null,
+  ]);
 }
 
 /**

@@ -18,7 +18,7 @@ import { el, some } from "../dom.js";
 export function queryWords(first, ask) {
   return [
     ...(first.corrections ?? []).map((c) => corrected(c, ask)), ...first.unknown.map((u) => unknown(u, ask)),
-    notLearned(first, ask), constraints(first),
+    notLearned(first, ask), constraints(first), suggested(first),
   ];
 }
 
@@ -95,4 +95,16 @@ function others(word, near, ask) {
  */
 function link(text, onclick, kind = "link") {
   return el("button", { type: "button", class: kind, onclick }, text);
+}
+
+/**
+ * Name the words that a network answers, since no model has learned them.
+ *
+ * @param {Hits} first
+ */
+function suggested(first) {
+  const words = first.suggested ?? [];
+  if (!words.length) return null;
+  const named = words.map((w) => `${w.word} (by ${w.classes.join(", ")}${w.n_classes > w.classes.length ? ` and ${w.n_classes - w.classes.length} more` : ""})`);
+  return el("p", { class: "suggested" }, `◌ suggested by the network, not by your words: ${named.join(", ")}`);
 }

@@ -1,6 +1,6 @@
 // Search and feedback: the daily screen.
 
-import { isAbort, post, Problem, send } from "../api.js";
+import { get, isAbort, post, Problem, send } from "../api.js";
 import { complain, count, el, fill, isCommand, some } from "../dom.js";
 import { hitLabel } from "../figures.js";
 import { Grid } from "../grid.js";
@@ -11,7 +11,7 @@ import { openPicture } from "./picture.js";
 import { notice } from "./problem.js";
 import { queryWords } from "./querywords.js";
 import { SearchBox } from "./searchbox.js";
-import { welcome } from "./welcome.js";
+import { chips, welcome } from "./welcome.js";
 
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Hits} Hits */
@@ -162,6 +162,18 @@ class Search {
     if (turn === this._turn) this._show(list, performance.now() - begun, stay);
   }
 
+  /**
+   * Offer frequent words where no picture has the words, nor any near them.
+   *
+   * @param {HitList} list
+   */
+  async _offerWords(list) {
+    const unknown = list.first?.unknown ?? [];
+    if (!unknown.length || unknown.some((u) => u.near.length)) return;
+    const { words } = await get("/v1/words", { k: 12 });
+    if (this.list === list && words.length) this.empty.append(el("p", { class: "picks" }, "Frequent words: ", ...chips(words)));
+  }
+
   /** Offer to search by a text that is too long for a query. */
   _wholeText() {
     const go = () => {
@@ -180,6 +192,7 @@ class Search {
     this._looking = false;
     this.list = list;
     fill(this.empty, list.size ? null : el("p", { class: "notice" }, "No picture matches. Try fewer words, or other filters."));
+    if (!list.size) this._offerWords(list).catch(complain);
     this._sayList(list, took);
     // Similar pictures are neither exact nor predicted.
     this.told.querySelector("p > .faint")?.toggleAttribute("hidden", !this.asked.query);
@@ -234,14 +247,14 @@ class Search {
    */
   _caption(hit, i) {
     const mark = this.judging.markOf(hit.id);
-    const why = hit.match === "exact" || hit.match === "predicted" ? hit.match : "";
+    const why = hit.match === "exact" || hit.match === "predicted" || hit.match === "suggested" ? hit.match : "";
     const judged = mark === undefined ? "" : mark ? "fits" : "unfit";
     const moved = this.judging.movement(hit.id, i);
     // Scores of a session are on another scale; show the rank.
     const ranked = this.judging.feedback?.round && !this.judging.showsBefore;
     const value = ranked ? `#${i + 1}` : hitLabel(hit);
     const sign = mark === undefined ? "" : mark ? "✓ " : "✗ ";
-    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : "";
+    const symbol = hit.match === "exact" ? "● " : hit.match === "predicted" ? "◇ " : hit.match === "suggested" ? "◌ " : "";
     const parts = [hit.path, `${ranked ? "rank " : ""}${value}${moved}`, ranked || hit.match === "predicted" ? why : "", mark === undefined ? "" : mark ? "fits" : "does not fit"];
     return { text: `${sign}${symbol}${value}${moved}`, marks: `${why} ${judged}`, title: parts.filter(Boolean).join(", ") };
   }

@@ -76,7 +76,7 @@ function summary(s) {
 
 /** @param {Report} s */
 function models(s) {
-  const names = [s.word_model ? `Words: ${s.word_model}` : "", s.similarity_model ? `Similarity: ${s.similarity_model}` : ""];
+  const names = [s.word_model ? `Words: ${s.word_model}` : "", s.similarity_model ? `Similarity: ${s.similarity_model}` : "", s.text_model ? `Texts: ${s.text_model}` : ""];
   const lines = [...names.filter(Boolean), ...s.models.map(proof)];
   return el("details", {}, el("summary", {}, "Models, measured on held-out pictures"), ...lines.map((text) => el("p", { class: "faint" }, text)));
 }

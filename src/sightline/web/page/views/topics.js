@@ -60,7 +60,7 @@ async function show(body, form) {
   } catch (e) {
     form.hidden = true;
     const more = e instanceof Problem && ["no-space", "no-model"].includes(e.code)
-      ? el("p", {}, "Topics need a model with a space that words and pictures share: ", el("a", { href: "#/train" }, "train"), " one of the rankers lscmr, ssi or cca.")
+      ? el("p", {}, "Topics need a text model: ", el("a", { href: "#/train" }, "train texts"), ". Searches by words stay as they are.")
       : undefined;
     fill(body, unindexed(e) ?? notice(e, more));
   }

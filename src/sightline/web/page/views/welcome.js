@@ -26,6 +26,15 @@ export async function welcome(host, input, still) {
   }
 }
 
+/**
+ * Return a link for each word that searches for it.
+ *
+ * @param {import("../types").Word[]} words
+ */
+export function chips(words) {
+  return words.map((w) => el("a", { class: "chip", href: `#/search?q=${encodeURIComponent(/\s/.test(w.word) ? `"${w.word}"` : w.word)}` }, w.word));
+}
+
 function nothing() {
   return el(
     "div", { class: "notice" },
@@ -48,8 +57,8 @@ function summary(report, words) {
     ? null
     : report.with_words
       ? el("p", {}, "No model is trained yet: searches find only pictures that have the words. ", el("a", { href: "#/train" }, "Train one"), ".")
-      : el("p", {}, "No picture has a word yet. Search by a picture, judge which hits fit, and save them as a word.");
-  const picks = words.map((w) => el("a", { class: "chip", href: `#/search?q=${encodeURIComponent(/\s/.test(w.word) ? `"${w.word}"` : w.word)}` }, w.word));
+      : el("p", {}, report.starting_words ? "No picture has a word yet. A network suggests pictures for nouns, such as dog, bird or car. Or search by a picture, judge which hits fit, and save them as a word." : "No picture has a word yet. Search by a picture, judge which hits fit, and save them as a word.");
+  const picks = chips(words);
   return el(
     "div", { class: "notice" },
     el("p", {}, `${some(report.pictures, "picture")}, ${report.with_words.toLocaleString("en")} of them with words; ${some(report.words, "word")}.`),
