@@ -55,9 +55,14 @@ class Output:
 
     @property
     def hits(self) -> list[list[str]]:
-        """The columns of each line on stdout: score, file name, match."""
+        """The columns of each line on stdout: what is shown of a hit, and its file name."""
         lines = [line.split("\t") for line in self.out.splitlines() if "\t" in line]
-        return [[score, Path(path).name, *rest] for score, path, *rest in lines]
+        return [[label, Path(path).name, *rest] for label, path, *rest in lines]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of each hit: exact, predicted or partial."""
+        return [h[0] if h[0] in ("exact", "partial") else "predicted" for h in self.hits]
 
 
 class Both(io.TextIOWrapper):
@@ -153,12 +158,15 @@ class Walk:
         return Output(out.text(), everything.text(), ended)
 
     def search(self, query: str, *arguments: str) -> Output:
-        """Search, and check that scores fall within each kind of hit."""
+        """Search, and check the order: exact hits, then probabilities that fall, then partial."""
         answer = self.run("search", query, *arguments)
-        for match in ("exact", "predicted", "partial"):
-            scores = [float(h[0]) for h in answer.hits if h[2].startswith(match)]
-            if scores != sorted(scores, reverse=True):
-                raise PromiseBroken(f"the {match} hits of {query!r} are not in order")
+        order = [k for k in ("exact", "predicted", "partial") for x in answer.kinds if x == k]
+        if answer.kinds != order:
+            raise PromiseBroken(f"the kinds of hits of {query!r} are not in order")
+        shown = [h[0] for h in answer.hits if "%" in h[0]]
+        values = [float(label.strip("%<> ")) for label in shown]
+        if values != sorted(values, reverse=True):
+            raise PromiseBroken(f"the probabilities of {query!r} do not fall")
         return answer
 
 
@@ -193,7 +201,7 @@ def words(walk: Walk) -> None:
     check(walk.collection.status().with_words == TAGGED, f"{TAGGED} pictures have words")
     word = walk.words[0]
     answer = walk.search(word, "-k", "300")
-    found = {h[1] for h in answer.hits if h[2].startswith("exact")}
+    found = {h[1] for h, kind in zip(answer.hits, answer.kinds, strict=True) if kind == "exact"}
     check(found == walk.having(word), f"every picture tagged with {word!r} is found, and no other")
 
 
@@ -203,12 +211,10 @@ def train(walk: Walk) -> None:
     check(bool(walk.collection.status().word_model), "a word model is served")
     word = walk.words[0]
     answer = walk.search(word, "-k", "20", "--untagged")
-    check(all(h[2].startswith("predicted") for h in answer.hits), "untagged hits are predicted")
+    check(set(answer.kinds) == {"predicted"}, "untagged hits are predicted")
     check(not walk.tagged & {h[1] for h in answer.hits}, "--untagged leaves out tagged pictures")
     answer = walk.search(word, "-k", "300")
-    kinds = [h[2].split()[0] for h in answer.hits]
-    order = [k for k in ("exact", "predicted", "partial") for x in kinds if x == k]
-    check(kinds == order, "exact hits come first, then predicted, then partial ones")
+    check(answer.kinds[:1] == ["exact"], "tagged pictures come first, then predicted ones")
 
 
 def signs(walk: Walk) -> None:
@@ -224,20 +230,22 @@ def signs(walk: Walk) -> None:
 
 def typing(walk: Walk) -> None:
     """Search by a plural, a misspelling, a word on one picture and a sentence."""
-    word = next(w for w in walk.words if not w.endswith("s"))
-    walk.search(f"{word}s", "-k", "5")
+    word = next(w for w in walk.words if not w.endswith(("s", "y", "h", "x")))
+    plural, singular = (walk.search(w, "-k", "5") for w in (f"{word}s", word))
+    check(plural.hits == singular.hits, f"{word}s finds what {word} does")
     wrong = word[0] + word[2] + word[1] + word[3:]
     answer = walk.search(wrong, "-k", "5")
-    check(word in answer.text or wrong in set(walk.words), f"{wrong!r} brings {word!r} to mind")
+    check(f"searched {word} for {wrong}" in answer.text, f"{wrong!r} is searched as {word!r}")
+    check(bool(answer.hits), "and finds its pictures")
     counts = Counter(w for name in walk.tagged for w in walk.truth[name])
     rare = sorted(w for w, n in counts.items() if n == 1 and w.isalpha())[0]
     both = walk.search(f"{word} {rare}", "-k", "10")
     check(rare in both.text, f"the answer says that {rare!r} was not learned")
-    check(
-        any(h[2].startswith("predicted") for h in both.hits), f"{word!r} is predicted all the same"
-    )
+    check("predicted" in both.kinds, f"{word!r} is predicted all the same")
     sentence = f"this is one of the pictures that we took of the {word}"
-    walk.search(sentence, "-k", "5")
+    answer = walk.search(sentence, "-k", "5")
+    check("stop words left out" in answer.text, "stop words of a sentence cost nothing")
+    check(bool(answer.hits), f"the sentence finds what {word!r} finds")
     walk.run("search", f"+{word} -{word}", code=2)
 
 

@@ -56,6 +56,9 @@ def test_words_of_the_owner_and_words_in_quotes_stay(c: Collection) -> None:
         assert not found.corrections and not found.hits
         assert [(u.word, u.near) for u in found.unknown] == [("yelow", ("yellow",))]
     assert not c.search("2025").corrections and not c.search("zebra").corrections
+    # An English noun that no picture has; as a typo of cold it would be as near as couds.
+    assert not c.search("colt").corrections and not c.search("mold").corrections
+    assert c.search("cogd").corrections == (Correction("cogd", ("cold",)),)
 
 
 def test_a_correction_never_contradicts_the_query(c: Collection) -> None:
@@ -93,4 +96,4 @@ def test_a_server_reads_the_spellings_of_a_version_once(
     monkeypatch.setattr(c.store_folder, "fast", True)
     c.search("yelow")
     monkeypatch.setattr(Catalogue, "terms", None)
-    assert c.search("yelow bleu").corrections == (YELOW, Correction("bleu", ("blue",)))
+    assert c.search("yelow grren").corrections == (YELOW, Correction("grren", ("green",)))

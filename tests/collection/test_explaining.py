@@ -63,7 +63,12 @@ def check_words(c: Collection, query: str, **filters: Any) -> set[str]:
         assert all(s.contribution == pytest.approx(s.weight * s.number) for s in w.words)
         if w.hit.learned:
             assert learnt is not None
-            total = float(learnt.combination.probability(total, [s.weight for s in w.words]))
+            known = [s for s in w.words if s.learned]
+            terms = learnt.aliases.names_of(np.array([term_id(s.word) for s in known]))
+            # Words that were learned as one are one word of the query.
+            at, which = np.unique(np.searchsorted(learnt.terms, terms), return_inverse=True)
+            weights = np.bincount(which, [s.weight for s in known])
+            total = float(learnt.combination.probability(total, weights, at))
             assert any(not s.tagged for s in w.words)
         assert w.hit.score == pytest.approx(total + w.hit.tagged, abs=2e-4)
         kinds.add("tagged" if w.hit.tagged else "learnt" if w.hit.learned else "some")

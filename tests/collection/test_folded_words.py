@@ -12,6 +12,7 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.collection.models.training import is_trained
 from sightline.collection.models.word_model import WordModel, load_word_model
+from sightline.collection.search.annotate import base_rates
 from sightline.compute.inline import InlineCompute
 from sightline.errors import QueryError, UsageError
 from sightline.words.term_ids import term_id
@@ -221,3 +222,13 @@ def test_stored_captions_are_divided_by_language_without_reading_a_picture(
     }  # fmt: skip
     assert exact(c, "haus") == exact(c, "house") == {"003_x.png"}
     assert c.index(compute=InlineCompute()).changed == 0
+
+
+def test_words_learned_as_one_have_the_lift_of_one(c: Collection) -> None:
+    with c.store_folder.reader() as reader:
+        model, rates = model_of(c), base_rates(reader.snapshot, model_of(c))
+        term = model.learned_term([term_id("puppy")])
+        assert term is not None
+        (at,) = np.flatnonzero(model.terms == term)
+        n = len(exact(c, "red")) + len(exact(c, "puppy") - exact(c, "red"))
+        assert rates[at] == pytest.approx(n / len(reader.snapshot.with_words()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -12,8 +15,13 @@ from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.probabilities import FOLDS, as_if_new, calibrated
 from sightline.collection.models.recipe import Recipe, fit
 from sightline.collection.models.selection import select
+from sightline.collection.models.training import TrainOptions
+from sightline.collection.models.word_model import from_saved
 from sightline.measures.reliability import Reliability, reliability
 from sightline.progress import NoProgress
+from sightline.store.models import load_model
+from tests.collection.test_training import run
+from tests.factories.planted_stores import clusters, plant
 
 FEATURE = "signal-0123456789ab"
 
@@ -99,3 +107,23 @@ def test_many_pictures_keep_the_validation_scores(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(probabilities, "CROSS_FITTED", 50)
     assert calibrated(how, served, training, selected.combination) is selected.combination
     assert selected.combination.curves_ is not None
+
+
+def test_a_model_of_an_earlier_release_shows_what_it_showed(tmp_path: Path) -> None:
+    words, rows = clusters(150, 5)
+    store_folder = plant(tmp_path / "store", words, {"signal": rows})
+    run(store_folder, TrainOptions(("ridge",)))
+    with store_folder.reader() as reader:
+        saved = load_model(store_folder.models, reader.snapshot.model)
+    model = from_saved(saved)
+    assert model.combination.curves_ is not None and (model.floors > 0).all()
+    later = ("word_slope", "word_offset", "beta", "floors", "proof_combination")
+    earlier = {n: a for n, a in saved.arrays.items() if not any(part in n for part in later)}
+    assert len(earlier) < len(saved.arrays)
+    old = from_saved(replace(saved, arrays=earlier))
+    query = old.query(old.terms[:1], [1.0])
+    assert old.proof_combination is old.combination and old.floor(query) == 0
+    if old.combination.how == "product":
+        assert old.probability(query, np.log([0.3])) == pytest.approx([0.3])
+    likely = old.probability(query, np.array([-2.0, -1.0, -0.5]))
+    assert ((likely >= 0) & (likely <= 1)).all() and (np.diff(likely) >= 0).all()

@@ -77,7 +77,8 @@ def slow_ranking(reader: Reader, counts: dict[str, int]) -> dict[int, float]:
             for w in counts:
                 scores = s.scores.row(term_id(w))
                 assert scores is not None
-                likely = float(model.combination.probability(scores[row], 1.0))
+                probability = model.combination.word_probabilities([[scores[row]]], [columns[w]])
+                likely = float(probability.item())
                 likely = CERTAIN if term_id(w) in s.words(row) else min(likely, CERTAIN)
                 none *= (1 - likely) ** (idf[w] / mean)
             chances[picture] = 1 - none
@@ -188,8 +189,10 @@ def test_texts_and_pictures_are_measured_as_one_by_one(store_folder: StoreFolder
     labels = np.asarray(held.dataset.labels.todense()) > 0
     scores = model.proof.points(held.dataset.views) @ model.proof.text_points(held.dataset.labels).T
     n = len(held.dataset)
-    rows = words.combination.rows(words.proof.scores(held.dataset.views))
-    none = np.log(1 - np.minimum(words.combination.probability(rows, 1.0), CERTAIN))
+    proof = words.proof_combination
+    rows = proof.rows(words.proof.scores(held.dataset.views))
+    likely = proof.word_probabilities(rows, np.arange(len(words.terms)))
+    none = np.log(1 - np.minimum(likely, CERTAIN))
     any_of = -(labels * words.idf) @ none.T
     by_words = held.measure_words(words)
     assert by_words is not None and np.array_equal(words.terms, held.dataset.terms)

@@ -2,15 +2,16 @@
 
 A mistyped word is searched as the nearest word of the collection (`Spellings.correction`). A run of
 a script without spaces is searched as the words of the collection that it is made of. Words of
-which any picture has a form, synonyms of the owner, stop words, nouns that a network answers, words
-in quotes and tags of several words are never corrected, and no correction makes a word required and
-excluded at once. The answer names every correction.
+which any picture has a form, synonyms of the owner, stop words, English nouns, words in quotes and
+tags of several words are never corrected, and no correction makes a word required and excluded at
+once. The answer names every correction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -21,7 +22,10 @@ from sightline.words.grammar import Query, Term
 if TYPE_CHECKING:
     from sightline.words.spelling import Spellings
 
+# From how many letters on one may be replaced, and how many words tell whether most are English.
+_IN_ENGLISH, _IN_OTHERS, _FREQUENT = 4, 6, 200
 # Kept as long as the words they are of.
+_LETTERS: WeakKeyDictionary[WordForms, int] = WeakKeyDictionary()
 _SPELLINGS: WeakKeyDictionary[WordForms, Spellings] = WeakKeyDictionary()
 
 
@@ -69,21 +73,14 @@ def spellings_of(table: WordForms) -> Spellings:
     return spellings
 
 
-def corrected(
-    table: WordForms, query: Query, is_answered: Callable[[str], bool] | None = None
-) -> tuple[Query, tuple[Correction, ...]]:
-    """Return a query with its mistyped words corrected, and the corrections.
-
-    Words that no picture has and that are answered all the same (`is_answered`) are not mistyped.
-    """
+def corrected(table: WordForms, query: Query) -> tuple[Query, tuple[Correction, ...]]:
+    """Return a query with its mistyped words corrected, and the corrections."""
     words = (*(t.text for t in query.terms), *query.excluded)
     unknown = [w for w in words if w not in query.verbatim and not _is_known(table, w)]
-    if is_answered is not None:
-        unknown = [w for w in unknown if not is_answered(w)]
     if not unknown:
         return query, ()
-    spellings = spellings_of(table)
-    searched = {w: s for w in unknown if (s := spellings.words_meant(w))}
+    spellings, letters = spellings_of(table), _replaceable(table)
+    searched = {w: s for w in unknown if (s := spellings.words_meant(w, letters))}
     terms, excluded = _apply(query, searched)
     contradictory = {w for w in terms if w in excluded}
     if contradictory:
@@ -99,7 +96,27 @@ def _is_known(table: WordForms, word: str) -> bool:
     of_owner = (*lexicon.synonyms.groups, lexicon.synonyms.separate)
     if " " in word or any(word in words for words in of_owner):
         return True
-    return lexicon.is_known(word) or lexicon.is_stop_word(word)
+    return lexicon.is_known(word) or lexicon.is_stop_word(word) or _is_noun(word)
+
+
+def _is_noun(word: str) -> bool:
+    """Return whether a word is an English noun, which the collection happens to lack."""
+    from sightline.words.nouns import noun_table
+
+    return noun_table().noun(word) is not None
+
+
+def _replaceable(table: WordForms) -> int:
+    """Return the number of letters from which on one may be replaced in a correction.
+
+    In a collection in English most words that are no noun are typos.
+    """
+    letters = _LETTERS.get(table)
+    if letters is None:
+        frequent = nlargest(_FREQUENT, table.counts, key=lambda w: table.counts[w])
+        in_english = 2 * sum(map(_is_noun, frequent)) >= len(frequent)
+        letters = _LETTERS[table] = _IN_ENGLISH if in_english else _IN_OTHERS
+    return letters
 
 
 def _apply(

@@ -23,7 +23,6 @@ import numpy as np
 from sightline._typing import Ints
 from sightline.collection.corrections import Correction, corrected
 from sightline.collection.lexicon import WordForms, word_forms
-from sightline.collection.search.starting_words import is_answered
 from sightline.contracts import Json
 from sightline.errors import QueryError
 from sightline.store.folder import Reader
@@ -231,8 +230,7 @@ class ResolvedQuery:
     def of(cls, reader: Reader, query: Query, use_model: bool = True) -> ResolvedQuery:
         """Look the words of a query up in a version, and in its model if that is to be used."""
         table = word_forms(reader)
-        keep = is_answered(reader) if use_model else None
-        query, corrections = corrected(table, query, keep)
+        query, corrections = corrected(table, query)
         asked, wording = _asked(query, table)
         model = _model(reader) if use_model else None
         resolver = _Resolver(reader.snapshot, table, model, query)

@@ -182,12 +182,15 @@ class Combination:
         score : array-like
             Scores of pictures for the query.
         weights, words : array-like
-            The weights of its words, and their positions in the model; by default the first ones.
+            The weights of its words, and their positions in the model. Positions may be left out
+            where there are no curves.
         """
         w = np.asarray(weights, np.float64).reshape(-1)
         s, total = np.asarray(score, np.float64), float(w.sum()) or 1.0
         if self.curves_ is not None:
-            at = np.arange(len(w)) if words is None else np.asarray(words, np.int64).reshape(-1)
+            if words is None:
+                raise ParameterError.of("words", "Combination", "given with curves", None)
+            at = np.asarray(words, np.int64).reshape(-1)
             return self.curves_.of_query(self._logits(s / total), at, w)
         if self.how == "product":
             return np.asarray(np.exp(np.minimum(s / total, 0.0)))

@@ -11,8 +11,9 @@ A correction is more careful than a suggestion, since it is searched at once:
 - Scripts where one character is a word or a syllable (Chinese, Japanese, Korean), or that write
   without spaces (Thai, Khmer), have no typos of this kind.
 - Words of three letters are corrected if two neighbours are swapped (dgo, dog), words of four to
-  seven letters by one edit, longer ones by two. A letter is replaced in words of six letters or
-  more alone: test and tent, duck and dock are different words more often than typos.
+  seven letters by one edit, longer ones by two. Where no list of words tells typos from words that
+  the collection lacks, a letter is replaced in words of six letters or more alone: test and tent,
+  duck and dock are different words more often than typos.
 - The first letter is rarely mistyped, so it stays, or is swapped with the second.
 
 Among terms one edit away the most probable is taken: its number of pictures times the probability
@@ -51,8 +52,6 @@ _UNSPACED = (
 _PARTICLES = frozenset("のとはがをにへでや的之和与與")
 # Each character is a syllable.
 _HANGUL = ((0x1100, 0x11FF), (0x3130, 0x318F), (0xA960, 0xA97F), (0xAC00, 0xD7FF))
-# The number of letters from which on one may be replaced in a correction.
-_REPLACEABLE = 6
 # The shares of single errors, and the number of letters that can be typed.
 _OMITTED, _INSERTED, _REPLACED, _SWAPPED, _ALPHABET = 0.34, 0.27, 0.19, 0.125, 26
 
@@ -86,9 +85,19 @@ class Spellings:
     def __contains__(self, term: object) -> bool:
         return term in self.counts
 
-    def correction(self, word: str) -> str | None:
+    def correction(self, word: str, replaceable: int = 6) -> str | None:
         """Return the term that was probably meant by a word; None without a close one.
 
+        Parameters
+        ----------
+        word : str
+            The word as typed, in the form in which words are compared.
+        replaceable : int, default=6
+            The number of letters from which on one may be replaced; fewer where the word is known
+            to be none of its language.
+
+        Examples
+        --------
         >>> Spellings([("sheep", 3), ("ship", 9)]).correction("shep")
         'sheep'
         """
@@ -96,11 +105,11 @@ class Spellings:
         close = [
             (edits, -self.counts[t] * (_error(word, t) if edits == 1 else 1.0), t)
             for t, edits in self._typos(word, limit).items()
-            if edits and _is_plausible(word, t)
+            if edits and _is_plausible(word, t, replaceable)
         ]
         return min(close)[2] if close else None
 
-    def words_meant(self, word: str) -> tuple[str, ...]:
+    def words_meant(self, word: str, replaceable: int = 6) -> tuple[str, ...]:
         """Return the terms that were probably meant by a word: one if it is mistyped.
 
         A run of a script without spaces may be several terms. It is divided into as few as there
@@ -112,7 +121,7 @@ class Spellings:
         """
         if word and all(_is_unspaced(c) for c in word):
             return self._divided(word)
-        correction = self.correction(word)
+        correction = self.correction(word, replaceable)
         return () if correction is None else (correction,)
 
     def _divided(self, run: str) -> tuple[str, ...]:
@@ -301,11 +310,11 @@ def _error(word: str, term: str) -> float:
     return _SWAPPED / (n - 1) if swapped else _REPLACED / (n * (_ALPHABET - 1))
 
 
-def _is_plausible(word: str, term: str) -> bool:
+def _is_plausible(word: str, term: str, replaceable: int) -> bool:
     """Return whether a word may be a mistyped term; it is within the edits of a correction."""
     if not _is_correctable(term):
         return False
     if sorted(word) == sorted(term):
         return word[0] == term[0] or word[:2] == term[1::-1]
     replaced = len(word) == len(term)
-    return word[0] == term[0] and len(term) >= 3 and len(word) >= (_REPLACEABLE if replaced else 4)
+    return word[0] == term[0] and len(term) >= 3 and len(word) >= (replaceable if replaced else 4)

@@ -111,9 +111,9 @@ def _suspected(found: list[Suspicion], title: str, name: str) -> Iterator[Figure
             yield row
 
 
-def headline(found: list[Suspicion]) -> float:
+def headline(suspicions: list[Suspicion]) -> float:
     """Return the mean precision at the recall that is asked for."""
-    return float(np.mean([s.curve[CURVE.index(RECALL)] for s in found]))
+    return float(np.mean([s.curve[CURVE.index(RECALL)] for s in suspicions]))
 
 
 def _figure(

@@ -90,13 +90,12 @@ def _weights(model: WordModel, columns: Ints, counts: Doubles) -> Doubles:
 def _summed(s: OpenSegment, model: WordModel, terms: Ints, weights: Doubles) -> Floats:
     """Return the evidence of all pictures of a segment, summed over words."""
     total = np.zeros(len(s.ids))
-    for term, weight, row in zip(
-        terms.tolist(), weights.tolist(), _rows(s, model, terms), strict=True
-    ):
+    columns = np.searchsorted(model.terms, terms)
+    words = zip(terms.tolist(), columns.tolist(), weights.tolist(), strict=True)
+    for (term, column, weight), row in zip(words, _rows(s, model, terms), strict=True):
         likely = np.zeros(len(s.ids))
         if row is not None:
-            # In a query of one word its weight is 1.
-            likely = model.combination.probability(row, 1.0)
+            likely = model.combination.word_probabilities(row[:, None], [column])[:, 0]
         for form in model.aliases.forms_of(term).tolist():
             likely[s.postings(form)] = 1.0
         total += weight * evidence(likely)
@@ -122,11 +121,12 @@ def measure_any_word(
 
     `texts` are the pictures whose texts ask; the tags of the pictures that are ranked are hidden.
     """
-    rows = model.combination.rows(model.proof.scores(dataset.views))
+    proof, columns = model.proof_combination, np.arange(len(model.terms))
+    rows = proof.rows(model.proof.scores(dataset.views))
     labels = aligned(dataset, model.terms, model.aliases).labels[texts].multiply(model.idf).tocsr()
     scores = np.empty((len(texts), len(dataset)), np.float32)
     for start in range(0, len(dataset), _BLOCK):
         part = slice(start, start + _BLOCK)
-        by_word = evidence(model.combination.probability(rows[part], 1.0))
+        by_word = evidence(proof.word_probabilities(rows[part], columns))
         scores[:, part] = labels @ by_word.T
     return average_precisions(scores, queries)

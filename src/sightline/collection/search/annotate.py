@@ -120,14 +120,14 @@ def describe(
 def base_rates(snapshot: Snapshot, model: WordModel) -> Doubles:
     """Return the share of pictures with words that have each learned word, at least one of them.
 
-    Pictures that have two forms of a word count twice, which hardly ever happens.
+    A word is on the pictures that it was learned from, and at least on those of each of its forms.
+    Counts of forms cannot be added, since words that always occur together are one column.
     """
-    n_pictures = snapshot.n_pictures(model.terms)
-    forms = model.aliases
-    np.add.at(
-        n_pictures, np.searchsorted(model.terms, forms.names), snapshot.n_pictures(forms.terms)
-    )
-    return np.maximum(n_pictures, 1) / max(len(snapshot.with_words()), 1)
+    n_pictures, forms = snapshot.n_pictures(model.terms), model.aliases
+    at = np.searchsorted(model.terms, forms.names)
+    np.maximum.at(n_pictures, at, snapshot.n_pictures(forms.terms))
+    n_tagged = max(len(snapshot.with_words()), 1)
+    return np.clip(np.maximum(n_pictures, model.counts), 1, n_tagged) / n_tagged
 
 
 def informativeness(likely: Doubles, lift: Doubles) -> Doubles:

@@ -8,9 +8,8 @@ has learned is answered by that model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +33,6 @@ MOST_SUGGESTED = 1_000
 # Nouns less close than this share of the closest one say too little beside it.
 _MUCH_LESS_CLOSE = 0.3
 _NAMED = 3
-# Nouns at least so close are no spelling mistakes of others.
-_AT_A_CLASS = 0.5
 
 NO_FEATURE = (
     "Starting words need the feature deep, which these pictures lack. "
@@ -127,20 +124,6 @@ class StartingQuery:
         top = self._suggester.top(self._nouns, tagged, allowed, without, most or MOST_SUGGESTED)
         n = int((top.scores >= LEAST_PROBABILITY).sum()) if cut else len(top.ids)
         return Top(top.ids[: min(k, n)], top.scores[: min(k, n)])
-
-
-def is_answered(reader: Reader) -> Callable[[str], bool]:
-    """Return whether a word is a noun at or above a class, and a network can answer it."""
-
-    @cache
-    def has_network() -> bool:
-        return reader.store_folder.starting_words and suggesting_feature(reader)[0] is not None
-
-    def answered(word: str) -> bool:
-        noun = noun_table().noun(word)
-        return noun is not None and noun.closeness >= _AT_A_CLASS and has_network()
-
-    return answered
 
 
 def find_suggester(reader: Reader) -> tuple[Suggester | None, str]:
