@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sightline.collection import Collection
 from sightline.collection.models import requirements
 from tests.cli.test_commands import Shell
 from tests.factories.similar_collections import draw_stripes
@@ -45,6 +46,8 @@ def test_similar_pictures_need_no_preparation(shell: Shell, command: list[str]) 
     first = shell(*command)
     assert first.code == 0 and "Computed once, to compare pictures by: color" in first.err
     assert len(json.loads(first.out)["hits"]) == 3
+    # A training still computes what it learns from.
+    assert not Collection.open(shell.photos, store=shell.store).settings.features
     # The second time nothing is left to compute.
     again = shell(*command)
     assert again.out == first.out and "Computed" not in again.err

@@ -215,6 +215,8 @@ class Pictures:
     ) -> tuple[str, ...]:
         """Compute what similar pictures and sessions need, if pictures lack it; return its names.
 
+        It is not remembered, so that a training still computes what it learns from.
+
         Parameters
         ----------
         dense : bool
@@ -223,12 +225,15 @@ class Pictures:
         progress : Progress, optional
             As of `Collection.index`, which this calls.
         """
+        from sightline.collection.index import Sources, index
         from sightline.collection.models.requirements import missing_for_examples
+        from sightline.progress import NoProgress
 
         c = self._collection
         missing = missing_for_examples(c.store_folder, dense=dense)
         if missing.names:
-            c.index(features=missing.to_index(c.settings, dry_run=False), progress=progress)
+            features = missing.to_index(c.settings, dry_run=False)
+            index(c, Sources(), features, progress or NoProgress(), None, remember=False)
         return missing.names
 
     def info(self, picture: int) -> PictureInfo:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sightline.collection.index import checks
+from sightline.pictures.word_columns import BY_NAME, ColumnRules
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
     from sightline.collection.index.plan import Preview
     from sightline.collection.index.run import IndexReport
     from sightline.contracts import Compute, Progress
-    from sightline.pictures.word_columns import ColumnRules
 
 Paths = Sequence[str | os.PathLike[str]]
 
@@ -26,13 +26,13 @@ class Sources:
     The attributes are the parameters of `Collection.index`.
     """
 
-    words: Paths
-    forget_words: Paths
-    columns: ColumnRules
-    vectors: Sequence[str]
-    forget_vectors: Sequence[str]
-    by_order: bool
-    key_column: str
+    words: Paths = ()
+    forget_words: Paths = ()
+    columns: ColumnRules = BY_NAME
+    vectors: Sequence[str] = ()
+    forget_vectors: Sequence[str] = ()
+    by_order: bool = False
+    key_column: str = ""
 
 
 def index(
@@ -42,11 +42,15 @@ def index(
     progress: Progress,
     compute: Compute | None,
     *,
-    retry: bool,
-    refit: bool,
-    allow_empty: bool,
+    retry: bool = False,
+    refit: bool = False,
+    allow_empty: bool = False,
+    remember: bool = True,
 ) -> IndexReport:
-    """Bring the store of a collection up to date; everything is checked before it is changed."""
+    """Bring the store of a collection up to date; everything is checked before it is changed.
+
+    `remember` says whether later runs compute the features too.
+    """
     from sightline.collection.index.options import index_options, remember_flags, remember_tables
     from sightline.collection.index.run import IndexRun
     from sightline.collection.index.starting import (
@@ -75,7 +79,7 @@ def index(
     ):
         forgotten = checks.real_paths(sources.forget_words)
         remember_tables(writer, c.root, tables, forgotten, sources.columns)
-        c.settings = remember_flags(store_folder, settings, c.origins, features)
+        c.settings = remember_flags(store_folder, settings, c.origins, features if remember else ())
         remote = workers if is_remote(settings) else None
         writer.scorer = scorer_of(store_folder, writer.version, remote)
         writer.text_scorer = text_scorer_of(store_folder, writer.version)

@@ -149,7 +149,7 @@ def missing_for_words(
     """Return the features that word models need.
 
     If no features were named at an index (`remembered`), one that was computed for starting words
-    alone does not keep the default ones from being computed.
+    or for similar pictures alone does not keep the default ones from being computed.
     """
     default = default_features()
     check_vectors(features, FOR_WORDS, default)
@@ -165,8 +165,8 @@ def missing_for_words(
         return MissingFeatures()
     check_rankers(rankers, list(features) or list(computed) or default, is_counts)
     requested = set(expanded(features))
-    for_starting = set() if remembered or imported else {STARTING_FEATURE}
-    if requested <= is_counts.keys() if requested else computed.keys() - for_starting:
+    unnamed = set() if remembered or imported else {STARTING_FEATURE, quick_feature()}
+    if requested <= is_counts.keys() if requested else computed.keys() - unnamed:
         return MissingFeatures()
     return MissingFeatures(tuple(features or default), imported, "features to learn from")
 
