@@ -1,4 +1,4 @@
-"""Reliability of probabilities, against plain loops and by its laws."""
+"""Reliability of probabilities, and what chance ranks, against plain loops and by their laws."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import DataError
+from sightline.measures.many import untrained_average_precision, untrained_lower_bound
 from sightline.measures.reliability import reliability
 
 EVENTS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
@@ -59,3 +60,16 @@ def test_impossible_input_is_refused() -> None:
         reliability([0.1, 0.2], [1], [0.1, 0.1])
     with pytest.raises(DataError, match=r"between 0 and 1. Got 0.1 to 1.2"):
         reliability([0.1, 1.2], [1, 0], [0.1, 0.1])
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_one_in_twenty_random_orders_is_worse_than_chance(n: int) -> None:
+    """By draws of their own, whatever the number of relevant pictures."""
+    counts = np.array([1, 2, 5, 20])
+    bound = untrained_lower_bound(counts, n)
+    rng = np.random.default_rng(7)
+    for count, least in zip(counts.tolist(), bound.tolist(), strict=True):
+        ranks = np.sort(np.argsort(rng.random((4000, n)), axis=1)[:, :count] + 1, axis=1)
+        avgp = (np.arange(1, count + 1) / ranks).mean(axis=1)
+        assert 0.02 < (avgp < least - 1e-12).mean() < 0.075
+    assert (bound < untrained_average_precision(counts, n)).all()

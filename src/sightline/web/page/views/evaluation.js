@@ -34,7 +34,7 @@ function texts(t) {
 /** @param {Evaluation} r */
 function groups(r) {
   const rows = r.groups.map((g) => [
-    g.queries, count(g.n), share(g.avgp), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.p10), pValue(g.p), count(g.significantly_harmed),
+    g.queries, count(g.n), share(g.avgp), share(g.untrained), el("span", { class: g.gain < 0 ? "bad" : "good" }, gain(g.gain)), share(g.p10), pValue(g.p), count(g.significantly_harmed ?? g.harmed),
   ]);
   return el(
     "div", {}, el("h4", {}, "Gain"),
@@ -64,6 +64,8 @@ function learning(r) {
  * @param {Evaluation} r
  */
 function reliability(r) {
+  // A report of an earlier release has none.
+  if (!r.reliability) return null;
   const { n, ece, brier_skill, first_hits, bins } = r.reliability;
   if (!n || ece === null) return null;
   const skill = brier_skill === null ? "" : ` Brier skill over the base rate: ${gain(brier_skill)}.`;
@@ -115,7 +117,7 @@ function wordList(title, words) {
 /** @param {Evaluation} r */
 function harmed(r) {
   const of = r.groups.find((g) => g.queries === "all") ?? r.groups[0];
-  const all = of?.significantly_harmed ?? 0;
+  const all = of?.significantly_harmed ?? of?.harmed ?? 0;
   if (!all) return el("p", { class: "good" }, "No query ranks worse than chance: than 95 of 100 random orders.");
   const rows = r.harmed.map((h) => [link(h.words, h.words), share(h.avgp), share(h.untrained), gain(h.avgp - h.untrained), count(h.n)]);
   const title = `${some(all, "query ranks", "queries rank")} worse than chance: than 95 of 100 random orders`;
