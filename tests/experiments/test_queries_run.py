@@ -196,11 +196,11 @@ def test_tables_state_what_was_measured(measured: QueryResults, tmp_path: Path) 
 
 
 def test_what_failed_to_train_is_named(corel: Corel5K, cache: ArrayCache) -> None:
-    plan = replace(PLAN, parts=("calibration",), sizes=(2,), draws=1, features=("color",))
+    plan = replace(PLAN, parts=("calibration",), sizes=(1,), draws=1, features=("color",))
     results = run({"Made": (corel, cache)}, plan, InlineCompute(), NoProgress())
-    (hits,) = results.calibrated[0].sizes[2]
+    (hits,) = results.calibrated[0].sizes[1]
     assert hits.why and "nothing learned in 1 of 1" in "\n".join(report.lines(results))
-    assert figures_of(results).settings["nothing learned"] == {"Corel5K, 2": hits.why}
+    assert figures_of(results).settings["nothing learned"] == {"Corel5K, 1": hits.why}
     assert not figures_of(results).rows
 
 
