@@ -69,9 +69,9 @@ def _in_turn(data: Sequence[bytes], works: Sequence[Callable[[bytes], object]]) 
     return [1e3 * s / (_ROUNDS * n) for s in spent]
 
 
-def _check(found: Sequence[NDArray[np.float32]]) -> None:
+def _check(block_rows: Sequence[NDArray[np.float32]]) -> None:
     """Every picture has 77 blocks, and both halves of each sum to 1."""
-    rows = np.stack(found)
+    rows = np.stack(block_rows)
     sums = np.stack([rows[..., :_PATTERNS].sum(axis=-1), rows[..., _PATTERNS:].sum(axis=-1)])
     if rows.shape[1] != _BLOCKS or not np.allclose(sums, 1, atol=1e-4):
         raise BenchmarkError(

@@ -90,12 +90,14 @@ def _store(folder: Path, n: int) -> tuple[Path, StoreFolder]:
     rng = np.random.default_rng(stores.SEED)
     centres = rng.standard_normal((_CLUSTERS, _LENGTH), dtype=np.float32)
     tagged = min(_TAGGED, n // 2)
-    own = centres[np.arange(tagged) % _CLUSTERS]
-    own = own + rng.standard_normal(own.shape, dtype=np.float32)
+    tagged_rows = centres[np.arange(tagged) % _CLUSTERS]
+    tagged_rows = tagged_rows + rng.standard_normal(tagged_rows.shape, dtype=np.float32)
     with Writer(store_folder, "bench") as writer:
         for first in range(0, n, MERGED_ROWS):
             at = np.arange(first, min(first + MERGED_ROWS, n))
-            rows = own[at % tagged] + 0.1 * rng.standard_normal((len(at), _LENGTH), np.float32)
+            rows = tagged_rows[at % tagged] + 0.1 * rng.standard_normal(
+                (len(at), _LENGTH), np.float32
+            )
             words = [_caption(i % _CLUSTERS, rng) if i < tagged else [] for i in at.tolist()]
             features = (FeatureRows("bench64-000000000000", rows),)
             stores.publish(writer, root, first, words, features)

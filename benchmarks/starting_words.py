@@ -54,7 +54,7 @@ def measured(
     each: bool,
 ) -> dict[str, object]:
     """Return the mean AvgP of queries, whole and by group, and the calibration error."""
-    found: dict[str, list[float]] = {"all": [], "at or above a class": [], "near or unknown": []}
+    values: dict[str, list[float]] = {"all": [], "at or above a class": [], "near or unknown": []}
     likely, fits, seconds = [], [], []
     for query, folders in queries.items():
         relevant = np.isin(folder, folders)
@@ -66,15 +66,15 @@ def measured(
         scores[np.searchsorted(ids, top.ids)] = top.scores
         value = _average_precision(scores, relevant) if len(top.ids) else float(relevant.mean())
         known = max((w.closeness for w in starting.words.words), default=0.0) > 0.5
-        found["all"].append(value)
-        found["at or above a class" if known else "near or unknown"].append(value)
+        values["all"].append(value)
+        values["at or above a class" if known else "near or unknown"].append(value)
         likely.append(top.scores[:_SHOWN])
         fits.append(relevant[np.searchsorted(ids, top.ids[:_SHOWN])])
         if each:
             print(f"{value:.3f} {query}: {', '.join(map(str, starting.words.words))}")
-    means = {name: round(float(np.mean(v)), 4) for name, v in found.items() if v}
+    means = {name: round(float(np.mean(v)), 4) for name, v in values.items() if v}
     return {
-        "AvgP": means, "queries": {n: len(v) for n, v in found.items()},
+        "AvgP": means, "queries": {n: len(v) for n, v in values.items()},
         "calibration error": round(_error(np.concatenate(likely), np.concatenate(fits)), 3),
         "median ms": round(1000 * float(np.median(seconds))), "processor": os.cpu_count(),
     }  # fmt: skip

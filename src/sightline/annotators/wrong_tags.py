@@ -120,14 +120,14 @@ def _log_odds(left_out: Any, Y: Any) -> tuple[NDArray[np.float64], NDArray[np.in
     order = np.argsort(word, kind="stable")
     start = np.searchsorted(word[order], np.arange(Y.shape[1] + 1))
     for t in range(Y.shape[1]):
-        mine = order[start[t] : start[t + 1]]
-        if not len(mine):
+        of_word = order[start[t] : start[t + 1]]
+        if not len(of_word):
             continue
         without = np.ones(len(scores), np.bool_)
-        without[row[mine]] = False
+        without[row[of_word]] = False
         others = np.sort(scores[without, t])
-        above = len(others) - np.searchsorted(others, scores[row[mine], t], side="left")
-        u[mine] = (above + 0.5) / (len(others) + 1.0)
+        above = len(others) - np.searchsorted(others, scores[row[of_word], t], side="left")
+        u[of_word] = (above + 0.5) / (len(others) + 1.0)
     return np.log1p(-u) - np.log(u), word
 
 

@@ -62,9 +62,9 @@ class WordForms:
         language_counts: Mapping[str, int] | None = None,
     ) -> None:
         self.counts, self.owner = counts, owner or SynonymList()
-        found = detect(language_counts or counts) if setting == "auto" else setting
-        self.detected = setting == "auto" and bool(found)
-        self.language: Language = language(found or DEFAULT_LANGUAGE)
+        name = detect(language_counts or counts) if setting == "auto" else setting
+        self.detected = setting == "auto" and bool(name)
+        self.language: Language = language(name or DEFAULT_LANGUAGE)
 
     @cached_property
     def lexicon(self) -> Lexicon:

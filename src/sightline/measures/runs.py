@@ -181,8 +181,8 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def _place(found: RankedList, i: int) -> tuple[float, tuple[bool, int, str]]:
-    return -found.scores[i], id_key(found.ids[i])
+def _place(ranked: RankedList, i: int) -> tuple[float, tuple[bool, int, str]]:
+    return -ranked.scores[i], id_key(ranked.ids[i])
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -195,12 +195,12 @@ class Lexicon:
         if root != key or word in self._joined:
             return {root}
         if not self.language.rules:
-            found = {root} if root in self._by_root else set[str]()
+            roots = {root} if root in self._by_root else set[str]()
         else:
             plurals = (p for p in plurals_of(key, self.language) if self._has_key(p))
             # A plural that has another singular here is no plural of this word.
-            found = {p for p in plurals if self._root(p) == p and self._one_stem(p, key)}
-        return found or {self._root(k) for k in self._bare.get(key, ())} or {key}
+            roots = {p for p in plurals if self._root(p) == p and self._one_stem(p, key)}
+        return roots or {self._root(k) for k in self._bare.get(key, ())} or {key}
 
     def _root(self, key: str) -> str:
         """Return what all forms of a word share: its singular's key, if that is known."""
@@ -378,10 +378,10 @@ def check_groups(groups: Iterable[tuple[str, ...]]) -> str:
     >>> check_groups([("sofa", "couch"), ("couch", "settee")])
     'couch'
     """
-    seen: set[str] = set()
+    grouped: set[str] = set()
     for group in groups:
         for word in group:
-            if word in seen:
+            if word in grouped:
                 return word
-        seen.update(group)
+        grouped.update(group)
     return ""

@@ -206,14 +206,14 @@ def detect(counts: Mapping[str, int]) -> str:
     >>> detect({"tree": 90, "sky": 70})
     ''
     """
-    seen: dict[str, int] = {}
+    frequency: dict[str, int] = {}
     for name, words in _stop_words().items():
         present = [counts[w] for w in words if w in counts]
         # A list twice as long is not twice as likely: the few most frequent words decide.
         most = sorted(present, reverse=True)[:20]
         if len(most) >= _LEAST_KINDS and sum(most) >= _LEAST_SEEN:
-            seen[name] = sum(most)
-    return max(sorted(seen), key=seen.__getitem__) if seen else ""
+            frequency[name] = sum(most)
+    return max(sorted(frequency), key=frequency.__getitem__) if frequency else ""
 
 
 @cache

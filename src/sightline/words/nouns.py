@@ -84,17 +84,17 @@ class NounTable:
         >>> [n.text for n in noun_table().find(["grand", "piano", "xyzzy", "cats"])]
         ['grand piano', 'cats']
         """
-        found, at = [], 0
+        nouns, at = [], 0
         while at < len(words):
             for end in range(min(len(words), at + _LONGEST), at, -1):
                 noun = self.noun(" ".join(words[at:end]))
                 if noun is not None:
-                    found.append(noun)
+                    nouns.append(noun)
                     at = end
                     break
             else:
                 at += 1
-        return found
+        return nouns
 
     def _noun(self, at: int, text: str) -> Noun:
         a = self.arrays

@@ -125,11 +125,11 @@ class _Parsed:
         row, column = np.divmod(place[above], self.table.n_columns)
         return _Cells(n_rows, row, column, value[above])
 
-    def _checked_rows(self, begin: Ints, seen: int) -> int:
+    def _checked_rows(self, begin: Ints, rows_read: int) -> int:
         """Return the number of rows; lines after the last row of the table must be empty."""
         ends = np.flatnonzero(self.kind == _END)
         counts = np.diff(np.searchsorted(begin, ends), prepend=0)
-        rows = counts[: self.table.n_rows - seen]
+        rows = counts[: self.table.n_rows - rows_read]
         other = np.flatnonzero(rows != self.table.n_columns)
         if len(other):
             held = f"holds {rows[other[0]]:,} numbers instead of {self.table.n_columns:,}"

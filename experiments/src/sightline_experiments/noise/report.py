@@ -35,15 +35,15 @@ def _suspected(results: NoiseResults) -> Iterator[str]:
     yield ""
     yield "Suspected mislabels: tags by their probability of being wrong"
     for title, name in dict.fromkeys((t, n) for t, n, _, _ in results.suspicions):
-        found = [s for t, n, _, s in results.suspicions if (t, n) == (title, name)]
-        tags = sum(s.tags for s in found)
-        suspected = sum(s.suspected for s in found) / tags
+        runs = [s for t, n, _, s in results.suspicions if (t, n) == (title, name)]
+        tags = sum(s.tags for s in runs)
+        suspected = sum(s.suspected for s in runs) / tags
         text = f"{title}, {name}: {suspected:.1%} of {tags:,} tags are suspected"
         if name != CLEAN:
-            recall = float(np.mean([s.recall for s in found]))
-            text += f"; precision {headline(found):.3f} at recall .5, recall {recall:.3f} at .8"
+            recall = float(np.mean([s.recall for s in runs]))
+            text += f"; precision {headline(runs):.3f} at recall .5, recall {recall:.3f} at .8"
         yield text
-        for s in found[:1] if name != CLEAN else ():
+        for s in runs[:1] if name != CLEAN else ():
             for b in s.bins:
                 span = f"{b.low:g} to {b.high:g}"
                 yield f"  {span:<12}{b.tags:>7} tags: {b.predicted:.2f} predicted, {b.wrong:.2f} made wrong"  # noqa: E501

@@ -91,18 +91,18 @@ def figures_of(results: NoiseResults) -> Figures:
     return figures
 
 
-def _suspected(found: list[Suspicion], title: str, name: str) -> Iterator[Figure]:
-    shares = [s.suspected / s.tags for s in found]
+def _suspected(runs: list[Suspicion], title: str, name: str) -> Iterator[Figure]:
+    shares = [s.suspected / s.tags for s in runs]
     yield _figure(SUSPECTED, "share suspected", shares, title, name)
-    yield _figure(SUSPECTED, "share expected", [s.expected / s.tags for s in found], title, name)
+    yield _figure(SUSPECTED, "share expected", [s.expected / s.tags for s in runs], title, name)
     if name == CLEAN:
         return
     for place, recall in enumerate(CURVE):
-        precision = [s.curve[place] for s in found]
+        precision = [s.curve[place] for s in runs]
         yield _figure(SUSPECTED, "precision", precision, title, name, at=f"recall {recall:g}")
-    yield _figure(SUSPECTED, "recall", [s.recall for s in found], title, name, at="precision 0.8")
-    for low, high in dict.fromkeys((b.low, b.high) for s in found for b in s.bins):
-        bins = [b for s in found for b in s.bins if b.low == low]
+    yield _figure(SUSPECTED, "recall", [s.recall for s in runs], title, name, at="precision 0.8")
+    for low, high in dict.fromkeys((b.low, b.high) for s in runs for b in s.bins):
+        bins = [b for s in runs for b in s.bins if b.low == low]
         tags = sum(b.tags for b in bins)
         for measure in ("predicted", "wrong"):
             mean = sum(getattr(b, measure) * b.tags for b in bins) / tags

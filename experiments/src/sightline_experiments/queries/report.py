@@ -52,13 +52,14 @@ def _questions(a: AnsweredQuestions) -> Iterator[str]:
 def _signs(a: AnsweredQuestions) -> Iterator[str]:
     for kind in (k for k in a.kinds() if k in (MINUS, PLUS)):
         for method in a.measures:
-            own, plain = (m.only(a.of(kind)) for m in a.measures[method])
+            signed, plain = (m.only(a.of(kind)) for m in a.measures[method])
+            ratio = signed.share() / plain.share()
+            ratio_uncut = signed.share_uncut() / plain.share_uncut()
             yield (
-                f"{kind}, {method}: the word with the sign is on {own.share():.3f} of the first "
-                f"{own.shown.mean():.1f} hits, on {plain.share():.3f} of {plain.shown.mean():.1f} "
-                f"by the {PLAIN}: {own.share() / plain.share():.2f} times; without the cut-off "
-                f"{own.share_uncut():.3f} and {plain.share_uncut():.3f}: "
-                f"{own.share_uncut() / plain.share_uncut():.2f} times"
+                f"{kind}, {method}: the word with the sign is on {signed.share():.3f} of the first "
+                f"{signed.shown.mean():.1f} hits, on {plain.share():.3f} of "
+                f"{plain.shown.mean():.1f} by the {PLAIN}: {ratio:.2f} times; without the cut-off "
+                f"{signed.share_uncut():.3f} and {plain.share_uncut():.3f}: {ratio_uncut:.2f} times"
             )
 
 

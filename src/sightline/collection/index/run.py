@@ -317,8 +317,8 @@ class IndexRun:
             return
         self.progress.start("words", len(now))
         for part in _chunks(sorted(now)):
-            mine = [s for s in stamps if s.picture in part]
-            self.reworded += publish_words(self.writer, {p: now[p] for p in part}, mine)
+            part_stamps = [s for s in stamps if s.picture in part]
+            self.reworded += publish_words(self.writer, {p: now[p] for p in part}, part_stamps)
             self.progress.advance(len(part))
         self.progress.finish()
 

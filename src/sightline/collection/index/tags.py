@@ -70,13 +70,13 @@ def _by_language(words: Tags) -> list[Tags]:
     """
     if words.source != "txt" or LANGUAGE_MARK not in words.text:
         return [words]
-    own, others = [], []
+    plain, others = [], []
     for line in words.text.splitlines():
         if match := _LANGUAGE_LINE.fullmatch(line.strip()):
             others.append(Tags(IN_LANGUAGE + match[1], (), match[2].strip()))
         elif line.strip():
-            own.append(line.strip())
-    return [replace(words, text=" ".join(own)), *(t for t in others if t.text)]
+            plain.append(line.strip())
+    return [replace(words, text=" ".join(plain)), *(t for t in others if t.text)]
 
 
 def language_of_source(source: str) -> str | None:
@@ -166,9 +166,9 @@ Words = dict[str, Tags]
 
 def with_new_sidecars(old: Iterable[Tags], fresh: Words) -> Words:
     """Return a picture's words with those beside it replaced."""
-    own = {t.source: t for t in old}
+    by_source = {t.source: t for t in old}
     return {
-        **{s: t for s, t in own.items() if not is_beside(s)},
+        **{s: t for s, t in by_source.items() if not is_beside(s)},
         **beside(fresh.values()),
     }
 
@@ -190,8 +190,8 @@ def from_files(
             continue
         old = {t.source: t for t in catalogue.words(k.picture)}
         base = now.get(k.picture, old)
-        own = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
-        new = {**own, **clean(extra_words(files, k.path, folders))}
+        from_elsewhere = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
+        new = {**from_elsewhere, **clean(extra_words(files, k.path, folders))}
         if new != old:
             now[k.picture] = new
             changes.add(k.path, base, new)

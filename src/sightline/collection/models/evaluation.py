@@ -335,16 +335,16 @@ def _reliabilities(
     asked += [queries.terms_of(i) for i in several.tolist()]
     weights = [np.ones(1, np.float32)] * n_single
     weights += [queries.weight[queries.start[i] : queries.start[i + 1]] for i in several.tolist()]
-    found = []
+    outcomes = []
     for columns, factors in zip(asked, weights, strict=True):
         scores = rows[:, columns] @ factors
         best = np.argsort(-scores, kind="stable")[:FIRST_HITS]
         likely = model.proof_combination.probability(scores[best], factors, columns)
         base = np.full(len(best), _have_all(of_training, columns).mean())
-        found.append(np.stack((likely, _have_all(of_held_out, columns)[best], base)))
+        outcomes.append(np.stack((likely, _have_all(of_held_out, columns)[best], base)))
     one, more = (
         np.concatenate([np.zeros((3, 0)), *part], axis=1)
-        for part in (found[:n_single], found[n_single:])
+        for part in (outcomes[:n_single], outcomes[n_single:])
     )
     return reliability(*one), reliability(*more)
 

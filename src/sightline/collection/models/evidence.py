@@ -54,8 +54,8 @@ class PicturePairs:
             return np.zeros(len(picture), bool)
         terms = np.unique(self.term)
         place = np.minimum(np.searchsorted(terms, term), len(terms) - 1)
-        own = self.picture * len(terms) + np.searchsorted(terms, self.term)
-        held: Bools = (terms[place] == term) & np.isin(picture * len(terms) + place, own)
+        pairs = self.picture * len(terms) + np.searchsorted(terms, self.term)
+        held: Bools = (terms[place] == term) & np.isin(picture * len(terms) + place, pairs)
         return held
 
 
@@ -177,11 +177,11 @@ class _SourceCounts:
         self.labelled.update(learned)
         whole = {t for tag in tags for t in labels(tag)} if self._stop_words else set()
         self.as_labels += [(picture, term_id(t)) for t in whole & self._stop_words]
-        own = [w.text for w in words if w.text and self._is_own(w.source)]
+        own_texts = [w.text for w in words if w.text and self._is_own(w.source)]
         others = [w.text for w in words if w.text and not self._is_own(w.source)]
-        self.texts += bool(own)
+        self.texts += bool(own_texts)
         if others:
-            own_terms = learned | {term_id(t) for text in own for t in tokens(text)}
+            own_terms = learned | {term_id(t) for text in own_texts for t in tokens(text)}
             silent = {term_id(t) for text in others for t in tokens(text)} - own_terms
             self.foreign += [(picture, t) for t in silent]
 

@@ -247,7 +247,7 @@ def _lists_of_sets(
             continue
         queries = combined(evaluation_queries(dataset.labels[asked], idf, known), combination, idf)
         n_words, table = np.diff(queries.start), dataset.labels[measured].tocsc()
-        for length, found in lists.items():
+        for length, outcomes in lists.items():
             of_length = n_words == length if length < LENGTHS else n_words >= length
             some = only(queries, _at_most(of_length))
             for i in range(len(some)):
@@ -255,7 +255,7 @@ def _lists_of_sets(
                 weights = some.weight[some.start[i] : some.start[i + 1]].astype(np.float64)
                 fits = np.asarray((table[:, columns] != 0).sum(axis=1)).ravel() == len(columns)
                 v = combination.joint_logits(rows[measured][:, columns] @ weights, weights, columns)
-                found.append((v, fits))
+                outcomes.append((v, fits))
     yield from lists.items()
 
 

@@ -145,11 +145,11 @@ class Fitted:
     def to_arrays(self, prefix: str) -> Arrays:
         """Return its arrays, under names with a prefix."""
         idf = {f"{prefix}idf.{i}": w.idf for i, w in enumerate(self.weightings)}
-        own = {**idf, **{f"{prefix}{name}": a for name, a in self.arrays.items()}}
+        arrays = {**idf, **{f"{prefix}{name}": a for name, a in self.arrays.items()}}
         if self.saved is None:
-            return own
+            return arrays
         mask = {f"{prefix}{_IS_SAVED}": self.is_saved.astype(np.uint8)}
-        return {**own, **mask, **self.saved.to_arrays(f"{prefix}{_SAVED}")}
+        return {**arrays, **mask, **self.saved.to_arrays(f"{prefix}{_SAVED}")}
 
     @classmethod
     def from_arrays(cls, recipe: Recipe, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Fitted:

@@ -128,13 +128,13 @@ class StartingQuery:
 
 def find_suggester(reader: Reader) -> tuple[Suggester | None, str]:
     """Return what ranks pictures by the classes of a network, or what to do to get it."""
-    found, problem = suggesting_feature(reader)
-    if found is None:
+    usable, problem = suggesting_feature(reader)
+    if usable is None:
         return None, problem
     from sightline.collection.search.suggestions import Suggester
     from sightline.features.deep.classes import class_layer
 
-    fingerprint, network = found
+    fingerprint, network = usable
     return Suggester(reader.snapshot, fingerprint, class_layer(network)), ""
 
 

@@ -153,12 +153,12 @@ class Suggester:
             return where
         share = -(-most // len(nouns))
         centred = self.layer.weights - self.layer.weights.mean(axis=0)
-        found = []
+        firsts = []
         for noun in nouns:
             weights = np.where(noun.weights >= _LEADING * noun.weights.max(), noun.weights, 0)
             query = DenseQuery(self.feature, (weights @ centred).astype(np.float32), "cosine")
-            found.append(self.snapshot.top(query, share, where).ids)
-        return np.unique(np.concatenate(found))
+            firsts.append(self.snapshot.top(query, share, where).ids)
+        return np.unique(np.concatenate(firsts))
 
     def _mass(self, nouns: Sequence[Noun], rows: Floats) -> Doubles:
         probabilities = self.layer.probabilities(rows)

@@ -409,8 +409,8 @@ def weights_of(learner: str, phi: Phi, rows: Floats, single: int) -> Doubles:
     if learner == UNIFORM:
         w = even_weights(phi)
     elif learner in ONLINE:
-        made = type(ONLINE[learner])(**ONLINE[learner].get_params())
-        w = np.where(phi.factor > 0, made.fit(rows).w_, 0.0)
+        ranker = type(ONLINE[learner])(**ONLINE[learner].get_params())
+        w = np.where(phi.factor > 0, ranker.fit(rows).w_, 0.0)
     else:
         w = np.zeros(phi.n_components)
         w[single] = 1.0

@@ -125,7 +125,7 @@ def suspected_tags(
         order = np.lexsort((tags.terms, tags.pictures, -tags.wrong))
         order = order[tags.wrong[order] >= confidence]
         facts = reader.catalogue.facts(np.unique(tags.pictures[order]).tolist())
-        found: list[SuspectedTag] = []
+        suspects: list[SuspectedTag] = []
         n_judged = 0
         for at in order.tolist():
             picture, term = int(tags.pictures[at]), int(tags.terms[at])
@@ -134,13 +134,13 @@ def suspected_tags(
             elif picture in facts:
                 wrong = round(float(tags.wrong[at]), 4)
                 # A picture's own form of the word, as its owner wrote it.
-                found += [
+                suspects += [
                     SuspectedTag(picture, facts[picture].path, spelled[form], wrong)
                     for form in sorted(forms[picture, term])
                 ]
         expected = float(tags.wrong.sum())
         n_tags, version = len(tags.wrong), reader.snapshot.version
-    return SuspectedTags(tuple(found), n_tags, expected, n_judged, name, version)
+    return SuspectedTags(tuple(suspects), n_tags, expected, n_judged, name, version)
 
 
 def _named(pairs: Iterable[tuple[int, int]], aliases: Aliases) -> set[tuple[int, int]]:
