@@ -250,6 +250,11 @@ class Pictures:
         with self._collection.store_folder.reader() as reader:
             return reader.catalogue.facts(pictures)
 
+    def contents(self, pictures: Sequence[int]) -> dict[int, str]:
+        """Return the SHA-256 of the file of those pictures that are in the collection."""
+        with self._collection.store_folder.reader() as reader:
+            return reader.catalogue.contents(pictures)
+
     def words(self, picture: PictureLike) -> list[Tags]:
         """Return the words of a picture, by source."""
         with self._collection.store_folder.reader() as reader:
