@@ -93,7 +93,7 @@ def test_hits_name_their_collection_and_come_in_the_order_of_one(both: Collectio
     assert kinds == sorted(kinds, key=["exact", "predicted", "partial"].index)
     assert {h.collection for h in results} == {"family", "work"}
     assert [h.collection for h in results][:4] == ["family", "work", "family", "work"]
-    likely = [h.hit.probability for h in results if h.hit.match == "predicted"]
+    likely = [h.hit.probability or 0 for h in results if h.hit.match == "predicted"]
     assert likely and likely == sorted(likely, reverse=True)
     assert results.is_complete and len(both) == sum(map(int, both.sizes().values())) == 122
     assert "work: there is no word model yet, so nothing is predicted" in results.lines()

@@ -81,18 +81,17 @@ class MemberHits:
 
 
 class Member(Protocol):
-    """A collection that is searched together with others; failures are `SightlineError`.
+    """A collection that is searched together with others; failures are `SightlineError`."""
 
-    Attributes
-    ----------
-    label : str
-        What names it where the owner does not.
-    seconds : float or None
-        How long an answer may take; None for a collection on this machine, which is waited for.
-    """
+    @property
+    def label(self) -> str:
+        """What names it where the owner does not."""
+        ...
 
-    label: str
-    seconds: float | None
+    @property
+    def seconds(self) -> float | None:
+        """How long an answer may take; None on this machine, where it is waited for."""
+        ...
 
     def size(self) -> int:
         """Return the number of pictures."""

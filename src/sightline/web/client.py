@@ -356,7 +356,8 @@ class Client:
         with self._in_time(connection):
             connection.request(method, path, body, {**headers, **(more or {})})
             reply = connection.getresponse()
-            data = self._read(reply)
+            with contextlib.closing(reply):
+                data = self._read(reply)
         if reply.status >= 400:
             raise _problem(reply.status, reply.headers, data)
         return reply.headers, data
@@ -365,18 +366,23 @@ class Client:
     def _in_time(self, connection: http.client.HTTPConnection) -> Iterator[None]:
         """Close a connection at the end, or when the time of the request is over."""
         over = threading.Event()
+        sockets: list[socket.socket] = []
 
         def stop() -> None:
             over.set()
-            with contextlib.suppress(OSError, AttributeError):
-                # A thread that waits for bytes wakes up; closing alone would not wake it.
-                connection.sock.shutdown(socket.SHUT_RDWR)
+            for s in sockets:
+                with contextlib.suppress(OSError):
+                    # A thread that waits for bytes wakes up; closing alone would not wake it.
+                    s.shutdown(socket.SHUT_RDWR)
 
         timer = threading.Timer(self._seconds, stop) if self._most_bytes is not None else None
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
         try:
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+                connection.connect()
+                # A response without a length takes the socket from the connection.
+                sockets.append(connection.sock)
             yield
             if over.is_set():
                 raise TimeoutError
@@ -387,6 +393,9 @@ class Client:
         finally:
             if timer is not None:
                 timer.cancel()
+            for s in sockets:
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
             connection.close()
 
     def _read(self, reply: http.client.HTTPResponse) -> bytes:

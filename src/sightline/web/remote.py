@@ -53,7 +53,8 @@ class RemoteMember:
     def __init__(self, url: str, token: str, seconds: float = SECONDS) -> None:
         self._client = Client(url, token, seconds, _ANSWER_BYTES)
         self._thumbnails = Client(url, token, seconds, _THUMBNAIL_BYTES)
-        self.url, self.seconds = self._client.url, seconds
+        self.url = self._client.url
+        self.seconds: float | None = seconds
         self.label = urlsplit(url).netloc.rpartition("@")[2]
 
     def size(self) -> int:
