@@ -1,11 +1,11 @@
 """One collection against the same pictures in several collections, searched as one.
 
-    python -m benchmarks.federation PICTURES STORE TEST.csv --work FOLDER [--json FILE]
+    python -m benchmarks.federation PICTURES TRAINING.csv TEST.csv --work FOLDER [--json FILE]
 
-STORE is an indexed store of PICTURES in which the pictures of TEST.csv have no words. Its pictures
-are dealt into 2, 4 and 8 collections, each a copy of the store that keeps its share of pictures and
-trains a word model of its own. The queries are the words of TEST.csv that the whole has learned;
-pictures of TEST.csv are ranked.
+The pictures are indexed once, with the words of TRAINING.csv and the feature deep. They are dealt
+into 2, 4 and 8 collections, each a copy of the store that keeps its share of pictures and trains a
+word model of its own. The queries are the words of TEST.csv that the whole has learned; pictures of
+TEST.csv are ranked.
 
     AvgP          mean over queries; a picture that is not ranked counts as behind all others
     top 20 kept   share of the first twenty of the one collection that are among the merged twenty
@@ -48,7 +48,7 @@ Search = Callable[[str, int, bool], Ranking]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pictures", type=Path)
-    parser.add_argument("store", type=Path)
+    parser.add_argument("training", type=Path)
     parser.add_argument("test", type=Path)
     parser.add_argument("--work", type=Path, required=True, help="A folder for copies; kept.")
     parser.add_argument("--rankers", default="", help="Rankers to select from; default: all.")
@@ -59,15 +59,18 @@ def main() -> None:
     files = sorted(
         p.relative_to(options.pictures).as_posix() for p in options.pictures.rglob("*.*")
     )
-    whole = shard(options.pictures, options.store, options.work / "one", files, rankers)
+    store = base(options.pictures, options.training, options.work / "base")
+    whole = shard(options.pictures, store, options.work / "one", files, rankers)
+    # A copy whose folder is not there, so that other folders may take it over.
+    trained = moved_copy(whole, options.work / "trained")
     searches: dict[str, Search] = {"one": of_one(whole)}
     for k in SHARDS:
         parts = dealt(files, k)
         places = [options.work / f"{k}-{i}" for i in range(k)]
         pairs = list(zip(places, parts, strict=True))
-        own = [shard(options.pictures, options.store, p, part, rankers) for p, part in pairs]
+        own = [shard(options.pictures, store, p, part, rankers) for p, part in pairs]
         copies = [
-            shard(options.pictures, whole.store_folder.path, p.with_name(f"{p.name}-same"), part)
+            shard(options.pictures, trained, p.with_name(f"{p.name}-same"), part)
             for p, part in pairs
         ]
         searches[f"{k}"] = of_many(own)
@@ -82,6 +85,35 @@ def main() -> None:
         options.json.write_text(
             json.dumps({"queries": len(queries), "rows": rows}, indent=1) + "\n"
         )
+
+
+def base(pictures: Path, training: Path, place: Path) -> Path:
+    """Return a store of all pictures, of a folder that has moved: its copies may get others."""
+    folder, store = place / "pictures", place / "store"
+    if not (place / "moved").exists():
+        for p in pictures.rglob("*.*"):
+            _linked(p, folder / p.relative_to(pictures))
+        Collection.open(folder, store=store, workers=1).index(words=[training], features=["deep"])
+        folder.rename(place / "moved")
+    return store
+
+
+def moved_copy(c: Collection, place: Path) -> Path:
+    """Return a copy of a store whose folder is no longer where it was."""
+    store = place / "store"
+    if not (place / "moved").exists():
+        shutil.copytree(c.store_folder.path, store)
+        folder, away = Path(os.fsdecode(c.root)), place / "away"
+        folder.rename(away)
+        Collection.open(_renamed(away, place / "pictures"), store=store, workers=1).index()
+        (place / "pictures").rename(folder)
+        (place / "moved").touch()
+    return store
+
+
+def _renamed(source: Path, target: Path) -> Path:
+    source.rename(target)
+    return target
 
 
 def dealt(files: Sequence[str], k: int) -> list[list[str]]:
@@ -102,9 +134,7 @@ def shard(
     if not copy.exists():
         begun = time.process_time()
         for name in files:
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _linked(pictures / name, target)
+            _linked(pictures / name, folder / name)
         shutil.copytree(store, copy)
         c = Collection.open(folder, store=copy, workers=1)
         c.index()
@@ -116,6 +146,7 @@ def shard(
 
 
 def _linked(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
     except OSError:

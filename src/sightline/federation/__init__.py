@@ -60,6 +60,7 @@ from sightline.vectors import Fingerprint, l2_normalize, l2_norms
 
 if TYPE_CHECKING:
     from sightline._typing import Floats
+    from sightline.contracts import Compute
 
 __all__ = ["Collections", "FederatedHit", "FederatedResults", "LocalMember", "Member",
            "MemberReport", "NAME"]  # fmt: skip
@@ -193,6 +194,7 @@ class Collections:
         feature: str = "",
         offset: int = 0,
         filters: Filters = NO_FILTERS,
+        compute: Compute | None = None,
     ) -> FederatedResults:
         """Find pictures that are similar to a picture file, or to a vector, by one feature.
 
@@ -205,11 +207,13 @@ class Collections:
             A picture file, or a vector of `feature`.
         feature : str, optional
             The feature; by default the one that most members have.
+        compute : Compute, optional
+            Where a picture file is described.
         """
         features = self._ask(lambda m: m.features())
         fingerprint = _shared_feature(features, feature)
         if isinstance(picture, str | bytes | os.PathLike):
-            vector = self._described(os.fsencode(picture), fingerprint, features)
+            vector = self._described(os.fsencode(picture), fingerprint, features, compute)
         else:
             if not feature:
                 raise UsageError("Name the feature that the vector is of, such as: deep")
@@ -218,14 +222,18 @@ class Collections:
         return self._merged(lambda depth: self._ask(lambda m: m.nearest(request, depth)), k, offset)
 
     def _described(
-        self, file: bytes, fingerprint: str, features: Mapping[str, tuple[str, ...] | Failure]
+        self,
+        file: bytes,
+        fingerprint: str,
+        features: Mapping[str, tuple[str, ...] | Failure],
+        compute: Compute | None,
     ) -> Floats:
         """Return the unit vector of a file, computed for the first collection that can."""
         for name, member in self.members.items():
             some = features[name]
             described = isinstance(some, tuple) and fingerprint in some
             if isinstance(member, LocalMember) and described:
-                return member.vector_of(file, fingerprint)
+                return member.vector_of(file, fingerprint, compute)
         raise UsageError("A picture file is described here: name a collection on this machine too.")
 
     def _merged(

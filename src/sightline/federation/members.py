@@ -14,6 +14,7 @@ from sightline.collection.filters import NO_FILTERS, Filters, allowed_ids
 from sightline.collection.query import not_learned_lines
 from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import lengths_of
+from sightline.contracts import Compute
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.records import DenseQuery, Hit, shown
 from sightline.vectors import Fingerprint
@@ -169,7 +170,7 @@ class LocalMember:
         reached = len(top.ids) < depth
         return replace(self._hits(hits, version, depth, ((), ()), remarks), complete=reached)
 
-    def vector_of(self, file: bytes, feature: str) -> Floats:
+    def vector_of(self, file: bytes, feature: str, compute: Compute | None = None) -> Floats:
         """Return the unit vector of a picture file, by a feature that this collection has."""
         from sightline.collection.sessions.feature_space import FeatureSpace
         from sightline.collection.similarity.query import find
@@ -177,7 +178,7 @@ class LocalMember:
         c = self.collection
         with c.store_folder.reader() as reader:
             space = FeatureSpace(reader.snapshot, feature)
-            return space.row_of(reader, find(reader, c.root, file), c.settings)
+            return space.row_of(reader, find(reader, c.root, file), c.settings, compute)
 
     def _hits(
         self,

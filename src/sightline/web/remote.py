@@ -59,8 +59,7 @@ class RemoteMember:
 
     def size(self) -> int:
         """Return the number of pictures."""
-        report = self._asked("GET", "/v1/report")
-        return _number(report, "pictures")
+        return _number(self._asked("GET", "/v1/health"), "pictures")
 
     def search(self, request: WordRequest, depth: int) -> MemberHits:
         """Return the first hits for words; deep lists are read in pages."""
