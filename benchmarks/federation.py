@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("training", type=Path)
     parser.add_argument("test", type=Path)
     parser.add_argument("--work", type=Path, required=True, help="A folder for copies; kept.")
-    parser.add_argument("--rankers", default="", help="Rankers to select from; default: all.")
+    parser.add_argument("--rankers", default="ridge", help="Rankers to select from.")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)

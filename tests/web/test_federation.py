@@ -6,12 +6,13 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from sightline.collection import Collection
-from sightline.federation import Collections
+from sightline.federation import Collections, Member
 from sightline.web.federated_service import FederatedService
 from sightline.web.remote import RemoteMember
 from tests.factories.photos import paint
@@ -38,12 +39,12 @@ def several(taught: Collection, work: Collection) -> Iterator[Served]:
     """Serve two collections of this machine, and a third by its own server."""
     with running(work) as other:
         far = RemoteMember(other.address.url, other.service.token, LIMIT)
-        members = {"family": taught, "work": work, "far:1": far}
+        members: dict[str, Collection | Member] = {"family": taught, "work": work, "far:1": far}
         with listening(FederatedService(Collections(members))) as served:
             yield served
 
 
-def search(served: Served, query: str, **more: object) -> dict[str, object]:
+def search(served: Served, query: str, **more: object) -> dict[str, Any]:
     reply = served.post("/v1/search", {"query": query, **more})
     assert reply.status == 200, reply.body
     return dict(reply.json)
@@ -53,7 +54,7 @@ def test_hits_name_their_collection_and_lead_to_its_pictures(
     several: Served, taught: Collection, work: Collection
 ) -> None:
     answer = search(several, "red", k=60)
-    hits: list[dict[str, object]] = answer["hits"]  # type: ignore[assignment]
+    hits = answer["hits"]
     assert {h["collection"] for h in hits} == {"family", "work", "far:1"} and answer["complete"]
     assert hits[0]["match"] == "exact" and hits[-1]["match"] == "predicted"
     for name, c in (("family", taught), ("work", work), ("far:1", work)):
@@ -82,10 +83,11 @@ def test_hits_name_their_collection_and_lead_to_its_pictures(
 
 def test_pages_by_cursor_make_up_the_list(several: Served) -> None:
     whole = search(several, "red", k=200, cut=False)
-    hits, cursor = [], None
+    hits: list[Any] = []
+    cursor = None
     while True:
         page = search(several, "red", k=13, cut=False, cursor=cursor)
-        hits += page["hits"]  # type: ignore[misc]
+        hits += page["hits"]
         cursor = page["next"]
         if cursor is None:
             break
@@ -175,7 +177,7 @@ def test_a_collection_that_fails_is_named_without_paths(taught: Collection, tmp_
     gone = Collection.open(tmp_path / "gone", store=tmp_path / "gone-store")
     with listening(FederatedService(Collections({"a": taught, "gone": gone}))) as served:
         answer = search(served, "red")
-        states = {c["name"]: c for c in answer["collections"]}  # type: ignore[attr-defined]
+        states = {c["name"]: c for c in answer["collections"]}
         assert states["gone"]["problem"] and not answer["complete"]
         listed = served.ask("GET", "/v1/collections").json["collections"]
         assert [c["pictures"] for c in listed] == [102, None] and listed[1]["problem"]
@@ -196,7 +198,10 @@ def test_a_hostile_member_reaches_no_browser(taught: Collection) -> None:
     body = json.dumps({"version": 3, "hits": [row], "next": None, "predicted": True})
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(sending(lambda s: s.sendall(answered(body.encode()))))
-        members = {"a": taught, "evil": RemoteMember(url, "t", LIMIT)}
+        members: dict[str, Collection | Member] = {
+            "a": taught,
+            "evil": RemoteMember(url, "t", LIMIT),
+        }
         served = stack.enter_context(listening(FederatedService(Collections(members))))
         hits = served.post("/v1/search", {"query": "red", "k": 100}).json["hits"]
         (evil,) = [h for h in hits if h["collection"] == "evil"]

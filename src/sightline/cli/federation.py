@@ -95,7 +95,7 @@ def number_of_hits(top: int | None) -> int:
 
 
 def print_federated(
-    asked: dict[str, object], results: FederatedResults, options: dict[str, Any]
+    query: dict[str, object], results: FederatedResults, options: dict[str, Any]
 ) -> int:
     """Print hits as the options of the command say; return 1 if a collection did not answer."""
     for line in results.lines():
@@ -103,7 +103,7 @@ def print_federated(
     if not results.hits:
         click.echo("No picture fits.", err=True)
     if options["as_json"]:
-        print_json({**asked, **results.to_dict()})
+        print_json({**query, **results.to_dict()})
     elif options["as_csv"]:
         rows = (h.to_dict() for h in results)
         print_csv(_COLUMNS, ([_cell(row[c]) for c in _COLUMNS] for row in rows))
