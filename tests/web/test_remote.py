@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.errors import CollectionError, UsageError
-from sightline.federation import Collections, Member
+from sightline.federation import Collections, LocalMember, Member
+from sightline.federation.members import VectorRequest
 from sightline.web.remote import RemoteMember, token_of
 from tests.factories.servers import Served, painted, running
 from tests.waiting import LIMIT, joined
@@ -124,6 +126,47 @@ def test_predictions_of_a_server_are_merged_by_probability(
     assert pages == list(merged)
 
 
+def test_a_server_is_searched_by_a_vector(
+    served: Served, taught: Collection, tmp_path: Path
+) -> None:
+    other = painted(tmp_path, train=False, n=24)
+    remote = RemoteMember(served.address.url, served.service.token, LIMIT)
+    far = Collections({"a": other, "b": remote})
+    near = Collections({"a": other, "b": taught})
+    (first, *_) = taught.search("red", 1)
+    assert set(remote.features()) == set(LocalMember(taught).features())
+    for offset in (0, 30):
+        lists = [c.similar(first.file, 30, feature="color", offset=offset) for c in (far, near)]
+        keys = [[(h.collection, h.hit.picture, round(h.hit.score, 5)) for h in r] for r in lists]
+        # Files that both have are known as one only where both are here.
+        assert {k for k in keys[1] if k[0] == "b"} & set(keys[0])
+        assert [k[2] for k in keys[0]] == sorted((k[2] for k in keys[0]), reverse=True)
+    alone = Collections({"b": remote}).similar([0.5] * 81, 200, feature="color")
+    here = Collections({"b": taught}).similar([0.5] * 81, 200, feature="color")
+    assert [h.hit.picture for h in alone] == [h.hit.picture for h in here] and len(here) == 102
+    with pytest.raises(CollectionError, match="numbers is needed"):
+        Collections({"b": remote}).similar([0.5] * 3, feature="color")
+
+
+@pytest.mark.parametrize("score", [1.5, -2])
+def test_a_cosine_beyond_1_is_none(score: float) -> None:
+    row = {**HIT, "match": "similar", "probability": None, "score": score}
+    with sending(fixed({**ANSWER, "hits": [row]})) as url:
+        request = VectorRequest("color-1", np.ones(3, np.float32))
+        with pytest.raises(CollectionError, match="larger than 1"):
+            RemoteMember(url, "t", LIMIT).nearest(request, 5)
+
+
+def test_vectors_that_are_none_are_rejected(served: Served) -> None:
+    (feature, *_) = served.client.get("/v1/search/vector")["features"]
+    ok = {"feature": feature, "vector": [1.0, 2.0]}
+    assert "numbers is needed" in served.post("/v1/search/vector", ok).json["detail"]
+    for bad in ({"vector": []}, {"vector": ["a"]}, {"vector": [1e40]}, {"vector": [0.0, 0.0]},
+                {"feature": "../x"}, {"vector": [1.0] * 20_000}, {"k": 0}):  # fmt: skip
+        assert served.post("/v1/search/vector", {**ok, **bad}).status in (400, 422), bad
+    assert served.post("/v1/search/vector", {**ok, "feature": "x-1"}).code == "not-ready"
+
+
 def test_a_server_that_hangs_is_named_within_its_time(taught: Collection) -> None:
     release = threading.Event()
 
@@ -133,6 +176,31 @@ def test_a_server_that_hangs_is_named_within_its_time(taught: Collection) -> Non
     with sending(hang) as url:
         try:
             assert "no answer within 0.2 seconds" in problem(url, taught, 0.2)
+        finally:
+            release.set()
+
+
+def test_a_silent_server_is_left_alone_for_a_while(taught: Collection) -> None:
+    release = threading.Event()
+    requests = []
+
+    def hang(s: socket.socket) -> None:
+        requests.append(1)
+        release.wait(LIMIT)
+
+    with sending(hang) as url:
+        remote = RemoteMember(url, "t", 0.2)
+        both = Collections({"here": taught, "there": remote})
+        try:
+            assert "no answer" in both.search("red", 5).members[1].problem
+            with pytest.raises(CollectionError, match=r"no answer|a moment ago"):
+                remote.thumbnail(1)
+            remote._silent_until = float("inf")
+            n = len(requests)
+            assert "a moment ago" in both.search("red", 5).members[1].problem
+            with pytest.raises(CollectionError, match="a moment ago"):
+                remote.thumbnail(1)
+            assert len(requests) == n
         finally:
             release.set()
 

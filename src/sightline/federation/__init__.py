@@ -53,10 +53,11 @@ from sightline.federation.members import (
     VectorRequest,
     WordRequest,
     problem_of,
+    unit_vector,
 )
 from sightline.federation.merge import FederatedHit, merge
 from sightline.federation.results import FederatedResults, MemberReport
-from sightline.vectors import Fingerprint, l2_normalize, l2_norms
+from sightline.vectors import Fingerprint
 
 if TYPE_CHECKING:
     from sightline._typing import Floats
@@ -217,7 +218,7 @@ class Collections:
         else:
             if not feature:
                 raise UsageError("Name the feature that the vector is of, such as: deep")
-            vector = _checked_vector(picture, fingerprint)
+            vector = unit_vector(picture, fingerprint)
         request = VectorRequest(fingerprint, vector, filters)
         return self._merged(lambda depth: self._ask(lambda m: m.nearest(request, depth)), k, offset)
 
@@ -402,14 +403,3 @@ def _shared_feature(features: Mapping[str, tuple[str, ...] | Failure], name: str
             f"{', '.join(sorted(set(by_name.values())))})."
         )
     return min(options, key=lambda f: (-have[f], by_name[f] != quick_feature(), f))
-
-
-def _checked_vector(values: Sequence[float] | NDArray[np.floating], feature: str) -> Floats:
-    """Return a vector as a unit vector."""
-    vector = np.asarray(values, np.float32)
-    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all() or not vector.any():
-        raise UsageError(
-            f"A vector of {Fingerprint.parse(feature).name} is one row of finite numbers, not all "
-            f"of them 0. Got an array of shape {vector.shape}."
-        )
-    return np.asarray(l2_normalize(vector, l2_norms(vector, np.float64)))

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightline._typing import Floats
 from sightline.collection import Collection
 from sightline.collection.corrections import Correction
@@ -17,7 +20,7 @@ from sightline.collection.similarity.descriptors import lengths_of
 from sightline.contracts import Compute
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.records import DenseQuery, Hit, shown
-from sightline.vectors import Fingerprint
+from sightline.vectors import Fingerprint, l2_normalize, l2_norms
 from sightline.words.grammar import Query
 
 # Why a member does not answer; other errors are bugs.
@@ -191,6 +194,17 @@ class LocalMember:
         contents = self.collection.pictures.contents([h.picture for h in hits])
         each = tuple(contents.get(h.picture, "") for h in hits)
         return MemberHits(tuple(hits), each, version, len(hits) < depth, *words, remarks)
+
+
+def unit_vector(values: Sequence[float] | NDArray[np.floating], feature: str) -> Floats:
+    """Return a vector of a feature as a unit vector."""
+    vector = np.asarray(values, np.float32)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all() or not vector.any():
+        raise UsageError(
+            f"A vector of {Fingerprint.parse(feature).name} is one row of finite numbers, not all "
+            f"of them 0. Got an array of shape {vector.shape}."
+        )
+    return np.asarray(l2_normalize(vector, l2_norms(vector, np.float64)))
 
 
 def _gone(missing: int) -> str:

@@ -8,7 +8,7 @@ from sightline.web.limits import Limits
 from sightline.web.problems import Problem
 from sightline.web.redaction import redacted
 from sightline.web.remote import RemoteMember
-from sightline.web.service import Front
+from sightline.web.service import Front, warm_up
 
 
 class FederatedService(Front):
@@ -21,6 +21,11 @@ class FederatedService(Front):
         self.collections = collections
         for member in self._local():
             member.collection.store_folder.fast = True
+
+    def warm(self) -> None:
+        """Search each collection once, so that the first request does not wait for models."""
+        for member in self._local():
+            warm_up(member.collection)
 
     def redacted(self, text: str) -> str:
         """Return a message without paths of this machine."""

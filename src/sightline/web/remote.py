@@ -12,6 +12,7 @@ import datetime
 import http.client
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 from sightline.collection.corrections import Correction
+from sightline.collection.filters import Filters
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.federation.members import MemberHits, VectorRequest, WordRequest
 from sightline.federation.merge import is_ordered
@@ -26,6 +28,8 @@ from sightline.records import Hit, MatchKind
 from sightline.web.client import Client, ServiceError
 from sightline.web.limits import MOST, PAGE
 
+# For how many times its limit a silent server is left alone.
+_PAUSE = 3
 # Seconds for an answer, and bytes of a page of hits and of a thumbnail.
 SECONDS = 10.0
 _ANSWER_BYTES, _THUMBNAIL_BYTES = 4_000_000, 1_000_000
@@ -34,7 +38,10 @@ _PATH, _WORD, _REMARK, _LISTED = 4_096, 200, 300, 64
 # No score is larger.
 _MOST_SCORE = 1e9
 _JPEG = b"\xff\xd8\xff"
-_MATCHES = frozenset(get_args(MatchKind)) - {"similar"}
+_SIMILAR = frozenset({"similar"})
+_BY_WORDS = frozenset(get_args(MatchKind)) - _SIMILAR
+# A cosine, rounded.
+_COSINE = 1.001
 # How many pages are read beyond those that a list without gaps has.
 _PAGES = 3
 
@@ -55,6 +62,7 @@ class RemoteMember:
         self._thumbnails = Client(url, token, seconds, _THUMBNAIL_BYTES)
         self.url = self._client.url
         self.seconds: float | None = seconds
+        self._silent_until = 0.0
         self.label = urlsplit(url).netloc.rpartition("@")[2]
 
     def size(self) -> int:
@@ -63,19 +71,46 @@ class RemoteMember:
 
     def search(self, request: WordRequest, depth: int) -> MemberHits:
         """Return the first hits for words; deep lists are read in pages."""
+        hits, answer, unlikely = self._pages("/v1/search", _word_body(request), depth)
+        return MemberHits(
+            tuple(hits), ("",) * len(hits), _number(answer, "version"), answer.get("next") is None,
+            _corrections(answer), tuple(_word(w) for w in _listed(answer, "unknown")),
+            _remarks(answer, request.predicted, unlikely), self.url,
+        )  # fmt: skip
+
+    def features(self) -> tuple[str, ...]:
+        """Return the fingerprints of dense features that nearly all pictures have."""
+        names = _listed(self._asked("GET", "/v1/search/vector"), "features")
+        return tuple(_plain_word(n) for n in names)
+
+    def nearest(self, request: VectorRequest, depth: int) -> MemberHits:
+        """Return the pictures with the largest cosine."""
+        body = {"feature": request.feature, "vector": request.vector.tolist()}
+        body |= _filters(request.filters)
+        hits, answer, _ = self._pages("/v1/search/vector", body, depth, _SIMILAR)
+        if any(abs(h.score) > _COSINE for h in hits):
+            raise _unreadable("a cosine is larger than 1")
+        complete, version = answer.get("next") is None, _number(answer, "version")
+        lines = tuple(_said(answer))
+        return MemberHits(
+            tuple(hits), ("",) * len(hits), version, complete, remarks=lines, server=self.url
+        )
+
+    def _pages(
+        self, path: str, body: Mapping[str, object], depth: int, matches: frozenset[str] = _BY_WORDS
+    ) -> tuple[list[Hit], Mapping[str, Any], int]:
+        """Return the first hits, the last page, and how many predictions have no probability."""
         hits: list[Hit] = []
         versions: set[int] = set()
         reached = unlikely = 0
-        more = True
         # Pages may have gaps, where files are gone, but not without end.
         for _ in range(_PAGES + depth // PAGE):
             k = min(depth - len(hits), PAGE)
-            answer = self._asked("POST", "/v1/search", _body(request, k, reached))
-            page, left_out = _hits_of(answer, k)
+            answer = self._asked("POST", path, {**body, "k": k, "offset": reached})
+            page, left_out = _hits_of(answer, k, matches)
             versions.add(_number(answer, "version"))
             hits, unlikely, reached = [*hits, *page], unlikely + left_out, reached + k
-            more = answer.get("next") is not None
-            if not more or len(hits) >= depth:
+            if answer.get("next") is None or len(hits) >= depth:
                 break
         else:
             raise CollectionError(f"Only {len(hits)} of its first {reached} pictures have a file.")
@@ -83,19 +118,7 @@ class RemoteMember:
             raise CollectionError("The server published a new version meanwhile. Search again.")
         if not is_ordered(hits):
             raise CollectionError("The server's hits are not in the order of a search.")
-        return MemberHits(
-            tuple(hits), ("",) * len(hits), versions.pop(), not more, _corrections(answer),
-            tuple(_word(w) for w in _listed(answer, "unknown")),
-            _remarks(answer, request.predicted, unlikely), self.url,
-        )  # fmt: skip
-
-    def features(self) -> tuple[str, ...]:
-        """Servers answer words alone."""
-        raise CollectionError("A server cannot be searched by a picture yet; words work.")
-
-    def nearest(self, request: VectorRequest, depth: int) -> MemberHits:
-        """Servers answer words alone."""
-        raise CollectionError("A server cannot be searched by a picture yet; words work.")
+        return hits, answer, unlikely
 
     def thumbnail(self, picture: int) -> bytes:
         """Return the thumbnail of a picture, if it is a JPEG."""
@@ -120,12 +143,19 @@ class RemoteMember:
         return answer
 
     def _try(self, ask: Any) -> Any:
-        """Return what a request returns; its errors are in words that may be printed."""
+        """Return what a request returns; its errors are in words that may be printed.
+
+        A server that was silent is not asked for a while, so that those who ask often, such as a
+        page of thumbnails, do not wait each time.
+        """
+        if time.monotonic() < self._silent_until:
+            raise CollectionError("It was silent a moment ago, and is asked again soon.")
         try:
             return ask()
         except ServiceError as e:
             raise CollectionError(_printable(str(e), _REMARK)) from None
         except TimeoutError:
+            self._silent_until = time.monotonic() + _PAUSE * (self.seconds or 0)
             raise CollectionError(f"There was no answer within {self.seconds:g} seconds.") from None
         except OSError as e:
             raise CollectionError(f"It cannot be reached: {e.strerror or e}.") from None
@@ -144,19 +174,23 @@ def token_of(file: Path) -> str:
     return token
 
 
-def _body(request: WordRequest, k: int, offset: int) -> dict[str, object]:
-    filters = {n: v for n, v in asdict(request.filters).items() if v is not None}
+def _word_body(request: WordRequest) -> dict[str, object]:
+    return {
+        "query": request.text, "cut": request.cut, "predicted": request.predicted,
+        **_filters(request.filters),
+    }  # fmt: skip
+
+
+def _filters(chosen: Filters) -> dict[str, object]:
+    """Return filters as the fields of a request."""
+    filters = {n: v for n, v in asdict(chosen).items() if v is not None}
     if "folder" in filters:
         raise CollectionError("A server cannot be searched by a folder of its collection.")
     words = {n: filters.pop(n) for n in ("tagged", "untagged")}
     for name in ("after", "before"):
         if isinstance(filters.get(name), int):
             filters[name] = _date(filters[name])
-    return {
-        "query": request.text, "k": min(k, PAGE), "offset": offset, "cut": request.cut,
-        "predicted": request.predicted, "filters": filters,
-        **words,
-    }  # fmt: skip
+    return {**words, "filters": filters}
 
 
 def _date(value: int) -> str:
@@ -165,21 +199,23 @@ def _date(value: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _hits_of(answer: Mapping[str, Any], most: int) -> tuple[list[Hit], int]:
+def _hits_of(
+    answer: Mapping[str, Any], most: int, matches: frozenset[str]
+) -> tuple[list[Hit], int]:
     """Return the hits that can be merged, and how many predictions have no probability."""
     rows = _listed(answer, "hits", most)
-    hits = [_hit(r) for r in rows]
+    hits = [_hit(r, matches) for r in rows]
     likely = [
         h for h in hits if h.match not in ("predicted", "suggested") or h.probability is not None
     ]
     return likely, len(hits) - len(likely)
 
 
-def _hit(row: object) -> Hit:
+def _hit(row: object, matches: frozenset[str]) -> Hit:
     if not isinstance(row, dict):
         raise _unreadable("a hit is not an object")
     match, probability = row.get("match"), row.get("probability")
-    if not isinstance(match, str) or match not in _MATCHES:
+    if not isinstance(match, str) or match not in matches:
         raise _unreadable("a hit has no known kind of match")
     if probability is not None and not 0 <= _real(probability, "probability") <= 1:
         raise _unreadable("a probability is not between 0 and 1")
@@ -207,13 +243,17 @@ def _remarks(answer: Mapping[str, Any], predicted: bool, unlikely: int) -> tuple
     if predicted and answer.get("predicted") is None:
         lines.append("there is no word model yet, so nothing is predicted")
     lines += [f"not learned: {_word(w)}" for w in _listed(answer, "not_learned")]
-    lines += [_printable(r, _REMARK) for r in _listed(answer, "said") if isinstance(r, str)]
+    lines += _said(answer)
     if unlikely:
         lines.append(
             f"{unlikely} predictions without a probability were left out, since nothing says "
             "where they belong; the server is of an older Sightline"
         )
     return tuple(lines)
+
+
+def _said(answer: Mapping[str, Any]) -> list[str]:
+    return [_printable(r, _REMARK) for r in _listed(answer, "said") if isinstance(r, str)]
 
 
 def _listed(answer: object, name: str, most: int = _LISTED) -> Sequence[Any]:

@@ -136,11 +136,7 @@ class Service(Front):
 
     def warm(self) -> None:
         """Search once, so that the first request does not wait for kernels and the model."""
-        # Errors are reported to the first request that meets them.
-        with contextlib.suppress(SightlineError):
-            words, _ = self.collection.words.vocabulary("", 1)
-            for w in words:
-                self.collection.search(f'"{w.word}"', 1)
+        warm_up(self.collection)
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return the ids; raise if one is not a picture of the collection."""
@@ -170,3 +166,11 @@ class Service(Front):
         self.jobs.close()
         super().close()
         self.sessions.close()
+
+
+def warm_up(collection: Collection) -> None:
+    """Search a collection once; errors are reported to the first request that meets them."""
+    with contextlib.suppress(SightlineError):
+        words, _ = collection.words.vocabulary("", 1)
+        for w in words:
+            collection.search(f'"{w.word}"', 1)
