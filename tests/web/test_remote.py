@@ -161,8 +161,11 @@ def test_vectors_that_are_none_are_rejected(served: Served) -> None:
     (feature, *_) = served.client.get("/v1/search/vector")["features"]
     ok = {"feature": feature, "vector": [1.0, 2.0]}
     assert "numbers is needed" in served.post("/v1/search/vector", ok).json["detail"]
-    for bad in ({"vector": []}, {"vector": ["a"]}, {"vector": [1e40]}, {"vector": [0.0, 0.0]},
-                {"feature": "../x"}, {"vector": [1.0] * 20_000}, {"k": 0}):  # fmt: skip
+    wrong: tuple[dict[str, object], ...] = (
+        {"vector": []}, {"vector": ["a"]}, {"vector": [1e40]}, {"vector": [0.0, 0.0]},
+        {"feature": "../x"}, {"vector": [1.0] * 20_000}, {"k": 0},
+    )  # fmt: skip
+    for bad in wrong:
         assert served.post("/v1/search/vector", {**ok, **bad}).status in (400, 422), bad
     assert served.post("/v1/search/vector", {**ok, "feature": "x-1"}).code == "not-ready"
 
