@@ -283,6 +283,8 @@ def _by_kind(
     positive: Sequence[str], negative: Sequence[str]
 ) -> tuple[list[str], tuple[Sequence[str], Sequence[str]]]:
     """Return excluded words, and positive and negative example pictures."""
+    if not negative:
+        return [], (positive, [])
     from sightline.pictures.folder import is_picture_name
 
     pictures = [n for n in negative if is_picture_name(n)]
