@@ -96,7 +96,7 @@ def test_an_unknown_name_is_an_attribute_error(package: str) -> None:
 
 def test_the_reference_lists_every_name_of_the_library() -> None:
     text = (Path(__file__).parent.parent / "docs" / "reference" / "library.md").read_text()
-    for package in LAZY:
+    for package in PACKAGES:
         if package in ("sightline", "sightline.words"):
             continue
         (row,) = (line for line in text.splitlines() if line.startswith(f"| `{package}` |"))
@@ -105,7 +105,7 @@ def test_the_reference_lists_every_name_of_the_library() -> None:
 
 
 def test_importing_the_packages_imports_no_array_library() -> None:
-    code = f"import sys, {', '.join(LAZY)}; print(*sys.modules)"
+    code = f"import sys, {', '.join(PACKAGES)}; print(*sys.modules)"
     imported = set(output_of(code).split())
-    assert set(LAZY) <= imported
+    assert set(PACKAGES) <= imported
     assert not imported & {"numpy", "scipy", "numba", "sklearn", "lightgbm", "onnxruntime"}
