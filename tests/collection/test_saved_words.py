@@ -40,7 +40,7 @@ def untagged(tmp_path: Path) -> Collection:
     photos.mkdir()
     for i in range(120):
         (photos / f"{i:04d}.jpg").write_bytes(b"x")
-    return Collection.open(photos, store=tmp_path / "store")
+    return Collection.open(photos, store=tmp_path / "store", features="deep")
 
 
 def of_kind(kind: int, first: int = 2, last: int = 120) -> list[int]:
@@ -148,7 +148,7 @@ def test_three_tags_among_untagged_pictures_teach_a_word(tmp_path: Path, words: 
     photos.mkdir()
     for i in range(120):
         (photos / f"{i:04d}.jpg").write_bytes(b"x")
-    c = Collection.open(photos, store=tmp_path / "store")
+    c = Collection.open(photos, store=tmp_path / "store", features="deep")
     report = c.train()
     assert sorted(w.word for w in report.saved) == words and not any(
         w.is_proven for w in report.saved
@@ -168,7 +168,7 @@ def test_with_enough_tagged_pictures_those_without_tags_take_no_part(tmp_path: P
     tags = [words[i] if i % 3 == 0 else [] for i in range(120)]
     plant(tmp_path / "store", tags, {"deep": rows})
     (tmp_path / "photos").mkdir()
-    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store", features="deep"))
     assert sample.unlabelled is None and sample.saved is None and len(sample) == 40
 
 
@@ -179,7 +179,7 @@ def test_a_word_on_nearly_all_tagged_pictures_is_learned_beside_the_others(tmp_p
         tags[p - 1] = ["holiday"] + ["red"] * (kind_of(p) == 0)
     plant(tmp_path / "store", tags, {"deep": rows})
     (tmp_path / "photos").mkdir()
-    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store", features="deep"))
     assert sample.terms.tolist() == [term_id("red")]
     assert sample.saved is not None and sample.saved.terms.tolist() == [term_id("holiday")]
     assert len(sample.saved) == 120
@@ -189,7 +189,7 @@ def test_a_word_on_planted_noise_is_said_to_be_no_better_than_chance(tmp_path: P
     rng = np.random.default_rng(5)
     plant(tmp_path / "store", [[]] * 60, {"deep": rng.normal(size=(60, 16)).astype(np.float32)})
     (tmp_path / "photos").mkdir()
-    c = Collection.open(tmp_path / "photos", store=tmp_path / "store")
+    c = Collection.open(tmp_path / "photos", store=tmp_path / "store", features="deep")
     with c.judge(pictures=1) as session:
         session.mark(positive=[2, 3, 4], negative=[5, 6, 7])
         session.save_as("noise")
