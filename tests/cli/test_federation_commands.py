@@ -75,6 +75,9 @@ def test_a_server_is_named_by_its_address_and_its_token_by_a_file(
         ran = run(shell, "search", "red", *here, *server)
         named = {line.split("\t")[1] for line in ran.out.splitlines()}
         assert ran.code == 0 and named == {"photos", f"127.0.0.1:{served.port}"}
+        # Options before the command name a collection too.
+        before = run(shell, *here, "search", "red", *server)
+        assert before.out == ran.out
         alone = run(shell, "search", "red", *server)
         assert alone.code == 0 and f"127.0.0.1:{served.port}\t" in alone.out
         files = run(shell, "search", "red", "-f", *server)

@@ -58,6 +58,9 @@ def open_several(
         )
     if len(collection) < 2 and len(store) < 2 and not server:
         return None
+    outer = click.get_current_context().find_root().obj or {}
+    if not collection and outer.get("collection"):
+        collection, store = (outer["collection"],), tuple(filter(None, (outer.get("store"),)))
     if store and len(store) != len(collection):
         raise UsageError(
             f"Name one --store for each --collection, or none. Got {len(store)} for "
