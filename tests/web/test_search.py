@@ -404,3 +404,20 @@ def test_the_answer_says_what_decided_on_words_with_a_sign(served: Served) -> No
     assert unknown == {"word": "xyzzy", "required": False, "tagged": 0, "predicted": False}
     assert served.client.search("warm -red").constraints == (red,)
     assert served.post("/v1/search", {"query": "warm", "k": 3}).json["constraints"] == []
+
+
+def test_hits_by_a_word_that_is_not_yet_proven_show_no_probability(own: Served) -> None:
+    c = own.service.collection
+    c.train(rankers=["ridge"], force=True)
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[7, 13], negative=[2, 3])
+        session.save_as("scarlet")
+    c.train(rankers=["ridge"], force=True)
+    answer = own.post("/v1/search", {"query": "scarlet", "cut": False}).json
+    predicted = [h for h in answer["hits"] if h["match"] == "predicted"]
+    assert predicted and {(h["probability"], h["proven"]) for h in predicted} == {(None, False)}
+    assert answer["unproven"] == [{"word": "scarlet", "pictures": 2}]
+    proven = own.post("/v1/search", {"query": "red", "cut": False}).json
+    assert proven["unproven"] == [] and all(h["proven"] for h in proven["hits"])
+    words = own.client.get(f"/v1/pictures/{predicted[0]['id']}/words?k=50")["words"]
+    assert [w["word"] for w in words if not w["proven"]] == ["scarlet"]

@@ -202,7 +202,11 @@ def search_text(
     else:
         top = rank_by_any_word(reader.snapshot, model, words.terms, words.times, k, allowed)
         scores = top.scores.tolist()
-    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", True, scores)
+    proven = isinstance(model, TextModel) or not np.isin(words.terms, model.unproven).all()
+    likely = scores if proven else None
+    hits, missing = hits_of(
+        reader, root, top.ids.tolist(), scores, "predicted", True, likely, proven
+    )
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
         not_learned=count_not_learned(reader.snapshot, words.missing),

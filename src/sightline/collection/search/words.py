@@ -207,6 +207,7 @@ class _Search:
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
             constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
             store_folder=self.reader.store_folder, suggested=self._suggested(bool(hits)),
+            unproven=asked.unproven,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -441,9 +442,11 @@ class _Search:
         for top, match in tops:
             scores = [s + (match == "exact") for s in top.scores.tolist()]
             part = top.ids.tolist(), scores
-            likely = top.scores.tolist() if match in ("predicted", "suggested") else None
+            proven = match != "predicted" or not self.asked.unproven
+            with_probability = match in ("predicted", "suggested") and proven
+            likely = top.scores.tolist() if with_probability else None
             found, lost = hits_of(
-                self.reader, self.root, *part, match, match == "predicted", likely
+                self.reader, self.root, *part, match, match == "predicted", likely, proven
             )
             hits += found
             missing += lost

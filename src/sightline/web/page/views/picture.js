@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { count, el, fill, isCommand, when } from "../dom.js";
+import { NOT_YET_PROVEN, percent } from "../figures.js";
 import { wordsOf } from "../wording.js";
 import { shares } from "./shares.js";
 import { whySection } from "./why.js";
@@ -167,7 +168,7 @@ async function showWords(id) {
   const lines = words.map((/** @type {DescribedWord} */ w) =>
     el(
       "li", { class: w.fits ? "" : "faint" },
-      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.tagged ? " · has the tag" : "",
+      el("a", { href: searchFor(w.word) }, w.word), ` ${w.proven ? percent(w.score) : NOT_YET_PROVEN}`, w.tagged ? " · has the tag" : "",
     ),
   );
   return el(
