@@ -195,19 +195,20 @@ class _Search:
         """Whether any picture can match."""
         return bool(len(self.terms) or (self.starting and self.starting.words))
 
-    def _suggested(self, any_hit: bool) -> StartingWords:
-        """Return the words that a network answers; what it lacks matters only without any hit."""
-        words = self.starting.words if self.starting else StartingWords()
-        return StartingWords() if words.problem and any_hit else words
+    def _suggested(self, n_hits: int, n_suggested: int) -> StartingWords:
+        """Return the words that a network answered; what it lacks matters only without any hit."""
+        if (n_hits and not n_suggested) or self.starting is None:
+            return StartingWords()
+        return self.starting.words
 
     def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
         asked = self.asked
+        suggested = self._suggested(len(hits), sum(h.match == "suggested" for h in hits))
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
             constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
-            store_folder=self.reader.store_folder, suggested=self._suggested(bool(hits)),
-            unproven=asked.unproven,
+            store_folder=self.reader.store_folder, suggested=suggested, unproven=asked.unproven,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -283,7 +284,7 @@ class _Search:
         asked = self.asked
         words = self._unknown(), asked.not_learned, asked.predicted, asked.corrections
         suggested = tops[-1][0].ids if tops else _NOTHING.ids
-        more = suggested, self._suggested(len(ids) > 0)
+        more = suggested, self._suggested(len(ids), len(suggested))
         return Ranked(ids[order], scores[order], np.sort(exact), allowed, *words, *more)
 
     def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
