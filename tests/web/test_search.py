@@ -406,6 +406,22 @@ def test_the_answer_says_what_decided_on_words_with_a_sign(served: Served) -> No
     assert served.post("/v1/search", {"query": "warm", "k": 3}).json["constraints"] == []
 
 
+def test_why_says_what_decided_on_words_with_a_sign(served: Served) -> None:
+    untagged = served.post("/v1/search", {"query": "warm -red", "untagged": True, "k": 2}).json
+    tagged = served.post("/v1/search", {"query": "warm -red", "tagged": True, "k": 2}).json
+    pictures = [untagged["hits"][0]["id"], tagged["hits"][0]["id"]]
+    body = {"query": "warm -red", "pictures": pictures, "blocks": 2}
+    hits = served.post("/v1/why", body).json["hits"]
+    by = {h["hit"]["id"]: h["why"]["signs"] for h in hits}
+    ((predicted,), (decided,)) = (by[p] for p in pictures)
+    assert (predicted["word"], predicted["required"], predicted["by"]) == (
+        "red", False, "prediction",
+    )  # fmt: skip
+    assert predicted["factor"] == pytest.approx(1 - predicted["probability"], abs=1e-5)
+    assert decided["by"] == "tags" and decided["factor"] is None and not decided["tagged"]
+    assert decided["text"].startswith("by tags: not tagged")
+
+
 def test_hits_by_a_word_that_is_not_yet_proven_show_no_probability(own: Served) -> None:
     c = own.service.collection
     c.train(rankers=["ridge"], force=True)
