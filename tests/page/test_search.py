@@ -36,7 +36,7 @@ def test_the_first_search_shows_pictures_with_scores_and_marks(visitor: Visitor)
     page = visitor.go()
     expect(page.get_by_text("102 pictures, 90 of them with words")).to_be_visible()
     tiles = visitor.search("red")
-    expect(tiles.first).to_have_attribute("aria-label", re.compile(r", score \d.*, exact"))
+    expect(tiles.first).to_have_attribute("aria-label", re.compile(r"\.png, exact$"))
     assert {colour_of(n) for n in names(visitor, 15)} == {"red"}
     # The rest is predicted: its pictures do not have the word.
     predicted = visitor.grid.locator(".predicted").first
@@ -192,6 +192,44 @@ def test_a_picture_is_dropped_or_pasted(visitor: Visitor, red: Path, how: str) -
             [how, given],
         )
     assert {colour_of(n) for n in names(visitor, 5)} == {"red"}
+
+
+def test_words_go_with_positive_and_negative_examples(visitor: Visitor) -> None:
+    visitor.watch.expect("/v1/where")
+    page = visitor.go()
+    visitor.search("warm")
+    chips = page.locator(".examples .chip")
+    for i, (button, said, fields) in enumerate(
+        (
+            ("Add as a negative example", "not similar to this", (0, 1)),
+            ("Add as a positive example", "similar to this", (1, 1)),
+        )
+    ):
+        expect(visitor.tiles.first).to_be_visible()
+        visitor.grid.focus()
+        page.keyboard.press("Enter")
+        with page.expect_request(lambda r: r.url.endswith("/v1/search")) as asked:
+            page.get_by_role("dialog").get_by_role("button", name=button).click()
+        body = asked.value.post_data_json
+        assert body["query"] == "warm"
+        assert (len(body["positive"]), len(body["negative"])) == fields
+        expect(chips).to_have_count(i + 1)
+        expect(chips.filter(has_text=re.compile(f"^{said}"))).to_have_count(1)
+        # An example is no hit.
+        first = int(body["negative"][0])
+        page.wait_for_function(
+            "() => document.querySelector('.told')?.textContent?.includes(' ms')"
+        )
+        served = visitor.served.client.post("/v1/search", {**body, "k": 200})
+        assert first not in {h["id"] for h in served["hits"]}
+    assert "positive=" in page.url and "negative=" in page.url
+    page.reload()
+    expect(chips).to_have_count(2)
+    chips.filter(has_text="not similar").get_by_role("button").click()
+    expect(chips).to_have_count(1)
+    assert "negative=" not in page.url
+    visitor.go("#/search?negative=1")
+    expect(page.get_by_text("Add words or a positive example")).to_be_visible()
 
 
 def test_a_file_that_is_no_picture_is_refused_with_a_reason(
