@@ -179,6 +179,7 @@ def test_similar_and_a_picture_that_is_sent(served: Served, taught: Collection) 
 def test_a_long_text_finds_pictures(served: Served) -> None:
     found = served.post("/v1/search/text", {"text": "A red, warm evening. " * 50, "limit": 6}).json
     assert len(found["hits"]) == 6 and found["hits"][0]["learnt"]
+    assert "1 stop word left out: a" in found["said"]
 
 
 def test_describing_and_topics(served: Served, taught: Collection) -> None:

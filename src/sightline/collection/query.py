@@ -152,11 +152,14 @@ class Wording:
         Whether there were no others, so that they were searched as they are written.
     verbatim : tuple of tuple of str
         Words in quotes with the forms that the predictions stand for.
+    of_text : bool
+        Whether a whole text was asked, which has no syntax to search them.
     """
 
     stop_words: tuple[str, ...] = ()
     only_stop_words: bool = False
     verbatim: tuple[tuple[str, ...], ...] = ()
+    of_text: bool = False
 
     def lines(self) -> list[str]:
         """Say what was left out and what was taken as it is written.
@@ -165,10 +168,15 @@ class Wording:
         'stop words left out: a, of (in quotes they are searched)'
         >>> Wording(("a", "of"), verbatim=(("dogs", "dog"),)).lines()[1]
         '"dogs" matches this form alone; predictions are for dogs, dog'
+        >>> Wording(tuple(f"the{i}" for i in range(14)), of_text=True).lines()[0][:38]
+        '14 stop words left out: the0, the1, th'
         """
         more = f" and {len(self.stop_words) - _NAMED} more" if len(self.stop_words) > _NAMED else ""
         named = ", ".join(self.stop_words[:_NAMED]) + more
         lines = [f"stop words left out: {named} (in quotes they are searched)"] if named else []
+        if lines and self.of_text:
+            many = len(self.stop_words)
+            lines = [f"{many} stop word{'s' * (many != 1)} left out: {named}"]
         if self.only_stop_words:
             lines = ["all words are stop words: searched as they are written, nothing is predicted"]
         return lines + [
