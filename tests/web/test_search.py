@@ -11,7 +11,8 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import ClientHits, ServiceError
-from tests.factories.servers import Served, grow
+from tests.factories import starting_words
+from tests.factories.servers import Served, grow, running
 
 
 def ids(found: object) -> list[int]:
@@ -438,3 +439,34 @@ def test_hits_by_a_word_that_is_not_yet_proven_show_no_probability(own: Served) 
     assert proven["unproven"] == [] and all(h["proven"] for h in proven["hits"])
     words = own.client.get(f"/v1/pictures/{predicted[0]['id']}/words?k=50")["words"]
     assert [w["word"] for w in words if not w["proven"]] == ["scarlet"]
+
+
+def test_nouns_that_no_model_has_learned_are_suggested(tmp_path: Path) -> None:
+    c = starting_words.collection(tmp_path, starting_words.rows_of([151] * 8 + [340] * 8))
+    with running(c) as served:
+        body = {"query": "dog", "k": 20, "cut": False, "count": True, "offset": 0}
+        found = served.post("/v1/search", body).json
+        assert {h["match"] for h in found["hits"]} == {"suggested"}
+        assert not any(h["tagged"] or h["learnt"] for h in found["hits"])
+        likely = [h["probability"] for h in found["hits"]]
+        assert likely == sorted(likely, reverse=True) and likely[0] > 0.2
+        # Where a list ends that is cut off; zebras are no dogs.
+        assert found["within"] == sum(p >= 0.2 for p in likely) < found["total"]
+        (word,) = found["suggested"]
+        assert word["word"] == "dog" and word["closeness"] > 0.5 and word["n_classes"] > 50
+        assert served.client.search("dog").hits[0].match == "suggested"
+        why = served.post("/v1/why", {"query": "dog", "pictures": [ids(found)[0]]}).json
+        (reason,) = why["hits"]
+        assert reason["hit"]["match"] == "suggested" and "network" in reason["why"]["problem"]
+        # They are no tags.
+        assert served.post("/v1/search", {"query": "dog", "predicted": False}).json["hits"] == []
+        export = served.ask("GET", "/v1/export?format=json").body.decode()
+        assert "dog" not in export
+
+
+def test_suggested_pictures_can_be_turned_off(tmp_path: Path) -> None:
+    made = starting_words.collection(tmp_path, starting_words.rows_of([151] * 8))
+    off = Collection.open(made.root, store=made.store_folder.path, starting_words=False)
+    with running(off) as served:
+        found = served.post("/v1/search", {"query": "dog"}).json
+        assert found["hits"] == [] and found["suggested"] == []

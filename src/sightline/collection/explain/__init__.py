@@ -37,6 +37,9 @@ from sightline.records import Hit
 from sightline.settings import Settings
 from sightline.store.folder import StoreFolder
 
+# Why a suggested hit is not explained by words and parts.
+SUGGESTED = "a network suggested it by its classes; no model has learned the words"
+
 __all__ = [
     "ExplainOptions",
     "Explanation",
@@ -83,7 +86,8 @@ def explain(
     model = (word_model.name, str(word_model.served.recipe)) if word_model is not None else ("", "")
     explanations = []
     for h, shares in zip(hits, words, strict=True):
-        occluded = maps.get(h.picture) or Occluded(problem=explained_query.problem)
+        problem = SUGGESTED if h.match == "suggested" else explained_query.problem
+        occluded = maps.get(h.picture) or Occluded(problem=problem)
         feature_losses = features.get(h.picture, ())
         parts = occluded.parts, occluded.problem, occluded.rgb
         explanations.append(

@@ -210,7 +210,8 @@ def search_text(
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
         not_learned=count_not_learned(reader.snapshot, words.missing),
-        wording=Wording(words.stop_words, of_text=True), store_folder=reader.store_folder, text_answer=answer,
+        wording=Wording(words.stop_words, of_text=True), store_folder=reader.store_folder,
+        text_answer=answer,
     )  # fmt: skip
 
 

@@ -33,7 +33,11 @@ from sightline.collection.lexicon import word_forms
 from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
 from sightline.collection.search.signed_words import SignedWords, least_probability
-from sightline.collection.search.starting_words import StartingQuery, StartingWords
+from sightline.collection.search.starting_words import (
+    LEAST_PROBABILITY,
+    StartingQuery,
+    StartingWords,
+)
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
@@ -234,6 +238,9 @@ class _Search:
         within = None
         if count and self.model is not None:
             within = self.above + self.tagged
+        elif count and tops and len(tops[-1][0].ids):
+            # Suggested pictures come last, those below their cut-off at the end.
+            within = ranked - int((tops[-1][0].scores < LEAST_PROBABILITY).sum())
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
 

@@ -112,10 +112,11 @@ async function explained(hit, query, shown) {
   lines.push(...why.signs.map(signLine));
   const head = ["Word", "Contribution", "Predicted", "Tag", "Heat map"].map((t) => el("th", { scope: "col" }, t));
   const all = why.parts && why.words.length > 1 ? shown.button("Heat map of all words", (c) => drawHeat(c, why.parts, why)) : null;
+  const words = lines.length ? el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))) : null;
   return el(
-    "div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))), all,
+    "div", {}, words, all,
     why.features?.length ? shares(why.features.map(named)) : null,
-    why.problem ? el("p", { class: "faint" }, why.problem) : null,
+    why.problem ? el("p", { class: "faint" }, hit.match === "suggested" ? "◌ Suggested by the network, by its own classes, not by your words." : why.problem) : null,
     why.held?.length ? el("p", { class: "faint" }, `Heat maps leave out ${why.held.join(", ")}, which cannot be recomputed here.`) : null,
     el("p", { class: "faint" }, `${modelOf(response)}Version ${response.version}. In heat maps, orange raises the score and blue lowers it.`),
   );
