@@ -32,7 +32,7 @@ def colour_of(name: str) -> str:
     return list(COLOURS)[int(name.rpartition("/")[2][:3]) % len(COLOURS)]
 
 
-def test_the_first_search_shows_pictures_with_scores_and_marks(visitor: Visitor) -> None:
+def test_the_first_search_shows_pictures_with_their_kind_of_match(visitor: Visitor) -> None:
     page = visitor.go()
     expect(page.get_by_text("102 pictures, 90 of them with words")).to_be_visible()
     tiles = visitor.search("red")
@@ -40,7 +40,7 @@ def test_the_first_search_shows_pictures_with_scores_and_marks(visitor: Visitor)
     assert {colour_of(n) for n in names(visitor, 15)} == {"red"}
     # The rest is predicted: its pictures do not have the word.
     predicted = visitor.grid.locator(".predicted").first
-    expect(predicted).to_have_attribute("aria-label", re.compile("predicted"))
+    expect(predicted).to_have_attribute("aria-label", re.compile(r"\d %, predicted"))
     expect(predicted.locator("img")).to_have_js_property("complete", True)
     assert predicted.locator("img").evaluate("(i) => i.naturalWidth") > 0
     assert page.url.endswith("#/search?q=red")
