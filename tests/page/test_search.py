@@ -211,15 +211,14 @@ def test_words_go_with_positive_and_negative_examples(visitor: Visitor) -> None:
         with page.expect_request(lambda r: r.url.endswith("/v1/search")) as asked:
             page.get_by_role("dialog").get_by_role("button", name=button).click()
         body = asked.value.post_data_json
+        assert body is not None
         assert body["query"] == "warm"
         assert (len(body["positive"]), len(body["negative"])) == fields
         expect(chips).to_have_count(i + 1)
         expect(chips.filter(has_text=re.compile(f"^{said}"))).to_have_count(1)
         # An example is no hit.
         first = int(body["negative"][0])
-        page.wait_for_function(
-            "() => document.querySelector('.told')?.textContent?.includes(' ms')"
-        )
+        expect(page.locator(".told").first).to_contain_text(" ms")
         served = visitor.served.client.post("/v1/search", {**body, "k": 200})
         assert first not in {h["id"] for h in served["hits"]}
     assert "positive=" in page.url and "negative=" in page.url
