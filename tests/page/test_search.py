@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.factories.photos import COLOURS
-from tests.page.visit import Visitor, expect
+from tests.factories.servers import painted, running
+from tests.page.visit import Visitor, Visits, expect
 
 
 @pytest.fixture
@@ -315,6 +316,13 @@ def test_what_decided_on_words_with_a_sign_stands_above_the_hits(visitor: Visito
     expect(line).to_have_text("−red by tags, and by prediction on pictures without tags")
     visitor.search("warm")
     expect(line).to_have_count(0)
+    visitor.watch.expect("/v1/where")
+    visitor.search("warm -red")
+    expect(line).to_have_count(1)
+    visitor.grid.focus()
+    visitor.page.keyboard.press("Enter")
+    signs = visitor.page.get_by_role("dialog").locator(".why tr.sign")
+    expect(signs.first).to_contain_text(re.compile("by tags: |predicted: "))
 
 
 def test_mistyped_words_are_searched_as_what_was_meant(visitor: Visitor) -> None:
@@ -337,3 +345,20 @@ def test_a_text_that_is_too_long_for_a_query_is_searched_as_a_text(visitor: Visi
     expect(page.get_by_text("A query may have 64 words and 1,000 characters.")).to_be_visible()
     with page.expect_response(lambda r: r.url.endswith("/v1/search/text")):
         page.get_by_role("button", name="Search by the whole text").click()
+
+
+def test_hits_by_a_word_that_is_not_yet_proven_say_so(visit: Visits, tmp_path: Path) -> None:
+    c = painted(tmp_path, train=False, n=24)
+    c.train(rankers=["ridge"], force=True)
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[7, 13], negative=[2, 3])
+        session.save_as("scarlet")
+    c.train(rankers=["ridge"], force=True)
+    with running(c) as served:
+        visitor = visit(served)
+        page = visitor.go("#/search?q=scarlet")
+        expect(page.locator(".unproven")).to_contain_text("scarlet (learned from 2 pictures)")
+        predicted = visitor.grid.locator(".predicted").first
+        expect(predicted).to_have_attribute("aria-label", re.compile("not yet proven"))
+        expect(predicted).to_contain_text("◇ not yet proven")
+        expect(visitor.grid.locator(".predicted", has_text="%")).to_have_count(0)

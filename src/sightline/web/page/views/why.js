@@ -105,7 +105,7 @@ async function explained(hit, query, shown) {
       "tr", {}, el("th", { scope: "row" }, w.word),
       el("td", { class: "number" }, w.contribution.toFixed(2)),
       el("td", { class: "number" }, likely(w.seen, w.proven)),
-      el("td", {}, [w.tagged ? "has the tag" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
+      el("td", {}, [w.tagged ? "tagged" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });
