@@ -136,6 +136,43 @@ def fit_without(recipe: Recipe, sample: Dataset, row: int) -> float:
     return float(fitted.scores(sample.only(~rest).views)[0, 0])
 
 
+def test_a_word_that_few_held_out_pictures_measure_shows_no_probability(
+    untagged: Collection,
+) -> None:
+    judged_and_saved(untagged, "cat", 3)
+    untagged.train()
+    results = untagged.search("cat", 50)
+    predicted = [h for h in results if h.match == "predicted"]
+    assert len(predicted) >= 10
+    assert {(h.label, h.probability, h.proven) for h in predicted} == {
+        ("not yet proven", None, False)
+    }
+    # They are ordered as ever, and pictures that have the word are as sure as ever.
+    assert [h.score for h in predicted] == sorted((h.score for h in predicted), reverse=True)
+    assert {h.label for h in results if h.tagged} == {"exact"}
+    assert [(w.word, w.pictures) for w in results.unproven] == [("cat", 3)]
+    (described,) = untagged.pictures.describe(predicted[0].picture).words
+    assert described.word == "cat" and not described.proven
+    (text,) = {h.label for h in untagged.search_text("a cat, and nothing else", 5)}
+    assert text == "not yet proven"
+
+
+def test_a_word_that_enough_held_out_pictures_measure_shows_its_probability(
+    untagged: Collection,
+) -> None:
+    kinds = [np.array(of_kind(k)) for k in range(KINDS)]
+    first, *rest = max(kinds, key=lambda pictures: (fold_of(pictures) == HELD_OUT).sum()).tolist()
+    with untagged.judge(pictures=first) as session:
+        session.mark(positive=rest, negative=of_kind(kind_of(first) - 1)[:9])
+        session.save_as("cat")
+    (cat,) = untagged.train().saved
+    assert cat.is_proven
+    results = untagged.search("cat", 120, cut=False)
+    predicted = [h for h in results if h.match == "predicted"]
+    assert predicted and all(h.label.endswith("%") and h.proven for h in predicted)
+    assert results.unproven == ()
+
+
 @pytest.mark.parametrize("words", [["cat"], ["cat", "dog"]])
 def test_three_tags_among_untagged_pictures_teach_a_word(tmp_path: Path, words: list[str]) -> None:
     _, rows = clusters(120, KINDS, noise=0.4)

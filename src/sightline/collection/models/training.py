@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +136,7 @@ class TrainReport:
             "left_out": self.left_out, "model": self.model, "version": self.version,
             "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "saved": [asdict(w) for w in self.saved], "suspected": self.suspected,
+            "saved": [w.to_dict() for w in self.saved], "suspected": self.suspected,
             "clicks": {
                 "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
@@ -209,7 +209,10 @@ def train(
     if served_fit is not None:
         of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
         served = replace(served, combination=of_served)
-        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra, tags)
+        unproven = [w.term for w in saved if not w.is_proven]
+        about, arrays = make_model(
+            dataset, served, served_fit, candidate, of_proof, extra, tags, unproven
+        )
         about["basis"], about["most_words"] = dataset.basis(), most
         about["words"] = n_words
         about["proof_seen"] = proof_seen
@@ -362,6 +365,7 @@ def make_model(
     proof_combination: Combination,
     saved: SavedWordModel | None = None,
     tags: TagProbabilities | None = None,
+    unproven: Sequence[int] = (),
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
@@ -386,7 +390,7 @@ def make_model(
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, floors, curve, aliases, tags,
+        selected.cutoff, served, proof_fit, floors, curve, aliases, tags, unproven,
     )  # fmt: skip
 
 
