@@ -12,12 +12,14 @@ from sightline.federation.merge import FederatedHit, group_of, is_ordered, measu
 from sightline.records import Hit
 
 PROBABILITIES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.500001, 0.75, 0.999999, 1.0])
-KINDS = ("exact", "rare", "predicted", "partial", "suggested")
+KINDS = ("exact", "rare", "predicted", "unproven", "partial", "suggested")
 
 
 def hit(picture: int, kind: str, value: float) -> Hit:
     if kind in ("predicted", "suggested"):
         return Hit(picture, b"a", value, kind, probability=value)  # type: ignore[arg-type]
+    if kind == "unproven":
+        return Hit(picture, b"a", value, "predicted", proven=False)
     score = {"exact": 1 + value, "rare": 1.0005, "partial": value}[kind]
     return Hit(picture, b"a", score, "partial" if kind == "rare" else kind)  # type: ignore[arg-type]
 

@@ -256,6 +256,7 @@ def without(name: str) -> dict[str, Any]:
         *([{**HIT, "match": m}] for m in NO_MATCHES),
         *([{**HIT, "probability": p}] for p in NO_PROBABILITIES),
         [HIT, {**HIT, "probability": 0.9}],
+        [{**HIT, "proven": "yes"}],
         [HIT, {**HIT, "match": "exact"}],
     ],
 )  # fmt: skip
@@ -311,6 +312,13 @@ def test_predictions_of_an_older_server_are_left_out_and_named() -> None:
         results = Collections({"s": RemoteMember(url, "t", LIMIT)}).search("red", 5)
     assert [h.hit.match for h in results] == ["exact"]
     assert "1 predictions without a probability were left out" in results.lines()[0]
+
+
+def test_unproven_predictions_of_a_server_are_shown_as_such() -> None:
+    rows = [{**HIT, "probability": None, "proven": False}]
+    with sending(fixed({**ANSWER, "hits": rows})) as url:
+        (hit,) = Collections({"s": RemoteMember(url, "t", LIMIT)}).search("red", 5)
+    assert hit.hit.label == "not yet proven"
 
 
 def test_a_list_without_end_is_not_followed(taught: Collection) -> None:

@@ -14,7 +14,7 @@ from sightline.collection import Collection
 from sightline.collection.corrections import Correction
 from sightline.collection.features import common_features, is_sparse
 from sightline.collection.filters import NO_FILTERS, Filters, allowed_ids
-from sightline.collection.query import not_learned_lines
+from sightline.collection.query import not_learned_lines, unproven_lines
 from sightline.collection.results import Results, best_hits
 from sightline.collection.similarity.descriptors import lengths_of
 from sightline.contracts import Compute
@@ -219,6 +219,7 @@ def _remarks(results: Results, predicted: bool) -> tuple[str, ...]:
     if predicted and results.predicted is None and not results.wording.only_stop_words:
         lines.append("there is no word model yet, so nothing is predicted")
     lines += not_learned_lines(results.not_learned, results.predicted)
+    lines += unproven_lines(results.unproven)
     lines += [str(c) for c in results.constraints]
     lines += results.suggested.lines()
     if results.missing:

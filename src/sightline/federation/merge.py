@@ -1,10 +1,11 @@
 """The merge of ranked lists of several collections into one.
 
 A list is merged by what its hits show. Exact matches come first, then partial matches on a word
-that the member's model has not learned, predicted ones by their calibrated probability, other
-partial matches, and suggested ones by their probability. The cosine by which a collection orders
-exact and partial matches depends on how many of its own pictures have a word, so it does not
-compare: such matches take turns by their rank, in the order of the members. So do equal
+that the member's model has not learned, predicted ones by their calibrated probability, predicted
+ones by words that are not yet proven, other partial matches, and suggested ones by their
+probability. The cosine by which a collection orders exact and partial matches depends on how many
+of its own pictures have a word, so it does not compare: such matches take turns by their rank, in
+the order of the members. So do unproven predictions, which show no probability, and equal
 probabilities. Similar pictures are merged by their cosine, which compares where members have the
 same feature.
 
@@ -25,7 +26,7 @@ from itertools import groupby, pairwise
 from sightline.contracts import Json
 from sightline.records import Hit, shown
 
-_EXACT, _RARE, _PREDICTED, _PARTIAL, _SUGGESTED, _SIMILAR = range(6)
+_EXACT, _RARE, _PREDICTED, _UNPROVEN, _PARTIAL, _SUGGESTED, _SIMILAR = range(7)
 _GROUPS = {"exact": _EXACT, "predicted": _PREDICTED, "suggested": _SUGGESTED, "similar": _SIMILAR}
 
 
@@ -65,6 +66,7 @@ class FederatedHit:
             "collection": self.collection, "id": hit.picture,
             "path": hit.name if self.server else str(hit.file),
             "score": hit.score, "match": hit.match, "probability": hit.probability,
+            "proven": hit.proven,
             "also_in": list[Json](self.also_in), "server": self.server,
         }  # fmt: skip
 
@@ -79,6 +81,8 @@ def group_of(hit: Hit) -> int:
     """
     if hit.match == "partial":
         return _RARE if hit.score > 1 else _PARTIAL
+    if hit.match == "predicted" and not hit.proven:
+        return _UNPROVEN
     return _GROUPS[hit.match]
 
 
@@ -92,7 +96,7 @@ def measure_of(hit: Hit) -> float | None:
     """
     if hit.match == "similar":
         return hit.score
-    if hit.match in ("exact", "partial"):
+    if hit.match in ("exact", "partial") or not hit.proven:
         return None
     if hit.probability is None:
         raise ValueError(f"The {hit.match} picture {hit.picture} has no probability.")

@@ -205,10 +205,14 @@ def _hits_of(
     """Return the hits that can be merged, and how many predictions have no probability."""
     rows = _listed(answer, "hits", most)
     hits = [_hit(r, matches) for r in rows]
-    likely = [
-        h for h in hits if h.match not in ("predicted", "suggested") or h.probability is not None
-    ]
+    likely = [h for h in hits if _compares(h)]
     return likely, len(hits) - len(likely)
+
+
+def _compares(hit: Hit) -> bool:
+    """Say whether it is known where a hit belongs."""
+    predicted = hit.match in ("predicted", "suggested")
+    return not predicted or not hit.proven or hit.probability is not None
 
 
 def _hit(row: object, matches: frozenset[str]) -> Hit:
@@ -225,9 +229,13 @@ def _hit(row: object, matches: frozenset[str]) -> Hit:
     path = row.get("path")
     if not isinstance(path, str):
         raise _unreadable("a hit has no path")
+    proven = row.get("proven", True)
+    if not isinstance(proven, bool):
+        raise _unreadable("a hit does not say whether it is proven")
     return Hit(
         picture, os.fsencode(_printable(path, _PATH)), _real(row.get("score"), "score"),
         cast(MatchKind, match), probability=None if probability is None else float(probability),
+        proven=proven,
     )  # fmt: skip
 
 

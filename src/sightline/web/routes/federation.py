@@ -86,6 +86,7 @@ class FederatedHitResponse(BaseModel):
     score: float
     match: MatchKind
     probability: float | None
+    proven: bool
     label: str
     also_in: list[str]
     thumbnail: str
@@ -275,7 +276,7 @@ def _hit(h: FederatedHit) -> FederatedHitResponse:
     return FederatedHitResponse(
         collection=h.collection, id=hit.picture,
         path=hit.name if h.server else shown(hit.path),
-        score=hit.score, match=hit.match, probability=hit.probability, label=hit.label,
-        also_in=list(h.also_in), thumbnail=f"{at}/thumbnail",
+        score=hit.score, match=hit.match, probability=hit.probability, proven=hit.proven,
+        label=hit.label, also_in=list(h.also_in), thumbnail=f"{at}/thumbnail",
         original=None if h.server else f"{at}/original", server=h.server,
     )  # fmt: skip
