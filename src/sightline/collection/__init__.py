@@ -261,8 +261,9 @@ class Collection:
             ranker_spec(name)
         bar, s = progress or NoProgress(), self.settings
         options = TrainOptions(
-            tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards
-        )
+            tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards,
+            s.memory_bytes,
+        )  # fmt: skip
         missing = missing_for_words(self.store_folder, rankers, features, s.features)
         with training_run(self, "train", dry_run, bar, compute) as run:
             run.compute_features(missing)
@@ -287,7 +288,8 @@ class Collection:
 
         bar = progress or NoProgress()
         with training_cluster(self.settings, bar, compute) as cluster:
-            return evaluate(self.store_folder, bar, curve=curve, compute=cluster)
+            memory = self.settings.memory_bytes
+            return evaluate(self.store_folder, bar, curve=curve, compute=cluster, memory=memory)
 
     def search(
         self,

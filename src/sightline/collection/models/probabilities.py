@@ -111,6 +111,7 @@ def calibrated(how: How, fitted: Fitted, dataset: Dataset, otherwise: Combinatio
     if how != otherwise.how:
         return otherwise
     if unseen is not None:
+        dataset = dataset if fitted.sampled is None else dataset.only(fitted.sampled)
         dataset = learned(fitted, dataset)
         rows = _sampled(len(dataset), unseen.shape[1])
         some, scores = (dataset, unseen) if rows is None else (dataset.only(rows), unseen[rows])

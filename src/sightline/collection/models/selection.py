@@ -23,6 +23,7 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
+from sightline.collection.models.memory import gigabytes
 from sightline.collection.models.probabilities import fit_combination, with_curves
 from sightline.collection.models.queries import combined, picture_counts
 from sightline.collection.models.recipe import (
@@ -216,22 +217,13 @@ def trainable_rankers(
         elif needed > free:
             reason = (
                 f"{len(dataset)} pictures and {len(dataset.terms)} words would take about "
-                f"{_gigabytes(needed)} of memory, and {_gigabytes(int(free))} are free"
+                f"{gigabytes(needed)} of memory, and {gigabytes(int(free))} are free"
             )
         else:
             can.append(ranker)
             continue
         cannot.append(f"{ranker}: {reason}")
     return can, cannot
-
-
-def _gigabytes(n: int) -> str:
-    """Return a number of bytes as text.
-
-    >>> _gigabytes(2_300_000_000), _gigabytes(70_000_000)
-    ('2.3 GB', '0.1 GB')
-    """
-    return f"{max(n / 1e9, 0.1):.1f} GB"
 
 
 def candidates(

@@ -42,6 +42,7 @@ from sightline.collection.models.saved_words import (
     saved_report,
 )
 from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.streaming import fit_streamed, select_streamed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import FITS, TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
@@ -73,7 +74,8 @@ class TrainOptions:
     """Names of rankers and features to select from, by default all there are.
 
     `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
-    the number of data-parallel parts, for rankers that have them.
+    the number of data-parallel parts, for rankers that have them; `memory` the bytes that learning
+    may take before rows stay on the disk (`streaming`), 0 for any number.
     """
 
     rankers: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class TrainOptions:
     dry_run: bool = False
     session_cap: int | None = None
     shards: int = 1
+    memory: int = 0
 
 
 # Figures of the held-out pictures, with the fields of `GateReport`.
@@ -184,10 +187,11 @@ def train(
         rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
         needed, most = needed_features(options.features, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
-        source = (reader, log, needed, most, options.session_cap, shared)
+        source = (reader, log, needed, most, options.session_cap, shared, options.memory)
         dataset, clicks = load_known(*source)
         spelled = dict(reader.catalogue.terms())
-    selected = select(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
+    choose = select_streamed if dataset.is_streamed else select
+    selected = choose(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
     held = HeldOutQueries.of(dataset)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
@@ -236,7 +240,7 @@ def _current_model(store_folder: StoreFolder, name: str) -> tuple[WordModel | No
         return None, True
 
 
-def is_trained(store_folder: StoreFolder, session_cap: int | None = None) -> bool:
+def is_trained(store_folder: StoreFolder, session_cap: int | None = None, memory: int = 0) -> bool:
     """Return whether the model in use was trained on all present labels."""
     with (
         store_folder.reader() as reader,
@@ -247,7 +251,7 @@ def is_trained(store_folder: StoreFolder, session_cap: int | None = None) -> boo
             return False
         most = int(str(model.about.get("most_words", MOST_WORDS)))
         shared = model.served.shared_space
-        dataset, _ = load_known(reader, log, (), most, session_cap, shared)
+        dataset, _ = load_known(reader, log, (), most, session_cap, shared, memory)
         return dataset.basis() == model.about["basis"]
 
 
@@ -271,6 +275,11 @@ def fit_twice(
 
     Remotely, the same recipe is fitted to both at the same time.
     """
+    if dataset.is_streamed:
+        held = split(dataset)[0] & _provable(dataset)[1]
+        parts = [~held, held][: len(recipes)]
+        yield from fit_streamed(recipes[0], dataset, parts, progress)
+        return
     recipe, datasets = recipes[0], [_provable(dataset)[0], dataset][: len(recipes)]
     if compute is not None and not is_sharded(recipe) and len(set(recipes)) == 1:
         fits = fit_remote(recipe, datasets, compute)
