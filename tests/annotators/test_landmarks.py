@@ -89,4 +89,6 @@ def test_other_kernels_and_sparse_rows_are_computed_as_ever() -> None:
     for name, view in (("chi2", rows), ("rbf", csr_matrix(rows))):
         kernel = MeanKernel((name,), (1.0,), (1.0,))
         landmarks = (view[:3],)
-        assert np.array_equal(LandmarkKernel(kernel, landmarks)((view,)), kernel((view,), landmarks))
+        assert np.array_equal(
+            LandmarkKernel(kernel, landmarks)((view,)), kernel((view,), landmarks)
+        )

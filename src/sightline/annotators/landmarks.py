@@ -8,9 +8,9 @@ With landmarks z, K their kernel and k_i the kernel of picture i with them, the 
 `KernelRidge` solves where it has landmarks. Here only the two sums are kept. A picture's score when
 it is left out follows from them in closed form (`_smoothers`), for any pictures at hand.
 
-Similarities are computed in float32, products and sums in float64: weak directions of K, of which
-there are many, are amplified by its inverse, and float32 products of the rows of Caltech-101 changed
-scores by .001, also where the mean similarity was taken out first.
+Similarities are computed in float32, products and sums in float64: the inverse of K amplifies its
+weak directions, of which there are many. With float32 products, scores of Caltech-101 changed by
+.001, also where the mean similarity was taken out first.
 """
 
 from __future__ import annotations

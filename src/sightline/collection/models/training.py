@@ -197,6 +197,9 @@ def train(
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = fit_twice(dataset, recipes, progress, compute)
     candidate, to_learn = next(fits), _provable(dataset)[0]
+    if dataset.is_streamed:
+        # Alpha and the number of landmarks were chosen by the fit.
+        served = selected = replace(selected, recipe=candidate.recipe)
     of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
     proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
     proof = replace(proof, not_compared=True) if unloadable else proof
