@@ -27,6 +27,7 @@ class Sizes:
     growth: tuple[int, ...] = (1_000, 5_000, 10_000)
     queries: tuple[int, ...] = (10_000, 100_000)
     sentences: tuple[int, int] = (8_000, 100_000)  # pictures
+    trained: tuple[int, ...] = (10_000, 100_000)  # pictures
 
 
 FULL = Sizes()
@@ -42,6 +43,7 @@ QUICK = Sizes(
     growth=(500, 1_000, 2_000),
     queries=(2_000, 10_000),
     sentences=(2_000, 8_000),
+    trained=(2_000, 8_000),
 )
 
 

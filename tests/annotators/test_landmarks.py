@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from sightline.annotators._alpha import sample
 from sightline.annotators.landmarks import LandmarkRidge, bytes_needed
-from sightline.annotators.ridge import KernelRidge, sample
+from sightline.annotators.ridge import KernelRidge
 from sightline.similarity.kernels import MeanKernel
 from sightline.similarity.landmark_kernel import LandmarkKernel
 from sightline.vectors import l2_normalize

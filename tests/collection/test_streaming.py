@@ -16,6 +16,7 @@ from sightline.collection.models.recipe import Recipe, fit
 from sightline.collection.models.training import TrainOptions, TrainReport, train
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
+from sightline.records import FeatureRows
 from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
 from sightline.store.stored_rows import StoredRows
@@ -53,18 +54,21 @@ def test_stored_rows_are_those_of_the_snapshot_in_any_order_of_segments(tmp_path
         ids = reader.snapshot.ids()[5::3]
         name = reader.snapshot.features()[0]
         stored = reader.snapshot.stored_rows(name, ids)
-        expected = np.asarray(reader.snapshot.rows(name, ids).rows)
+        rows = reader.snapshot.rows(name, ids)
+    assert isinstance(rows, FeatureRows)
+    expected = rows.rows
     assert stored.shape == expected.shape and len(stored) == len(ids)
     assert np.array_equal(stored.read(slice(None)), expected)
     assert np.array_equal(stored.read(np.array([7, 90, 3])), expected[[7, 90, 3]])
-    assert np.array_equal(stored[np.arange(len(ids)) % 2 == 0], expected[::2])
+    assert np.array_equal(np.asarray(stored[np.arange(len(ids)) % 2 == 0]), expected[::2])
 
 
 def test_many_rows_stay_on_the_disk_when_some_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.store.stored_rows.AT_ONCE", 2)
-    rows = StoredRows([np.eye(4)], np.zeros(4, np.int32), np.arange(4))
-    assert isinstance(rows[1:], StoredRows) and isinstance(rows[:2], np.ndarray)
-    assert rows[1:].read(slice(None)).tolist() == np.eye(4)[1:].tolist()
+    rows = StoredRows([np.eye(4, dtype=np.float32)], np.zeros(4, np.int32), np.arange(4))
+    some = rows[1:]
+    assert isinstance(some, StoredRows) and isinstance(rows[:2], np.ndarray)
+    assert some.read(slice(None)).tolist() == np.eye(4)[1:].tolist()
 
 
 def test_rows_stay_on_the_disk_only_beyond_the_memory_that_is_allowed(tmp_path: Path) -> None:
@@ -102,7 +106,8 @@ def test_training_from_the_disk_publishes_what_training_in_memory_does(
     right = []
     for store_folder in (a, b):
         with store_folder.reader() as reader:
-            rows = [s.scores.row(term_id("word3")) for s in reader.snapshot.segments if s.scores]
+            published = [s.scores for s in reader.snapshot.segments if s.scores is not None]
+        rows = [r for scores in published if (r := scores.row(term_id("word3"))) is not None]
         best = np.argsort(-np.concatenate(rows))[:40]
         right.append((best % 10 == 3).mean())
     assert min(right) > 0.8 and abs(right[0] - right[1]) < 0.1

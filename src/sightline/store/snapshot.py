@@ -245,7 +245,8 @@ class Snapshot:
 
     def stored_rows(self, feature: str, pictures: Ints) -> StoredRows:
         """Return the same, dense, to be read when they are asked for."""
-        parts, part, row, ids = [], [], [], []
+        parts: list[NDArray[np.float32]] = []
+        part, row, ids = [], [], []
         for s in self.segments:
             at = s.rows_of(pictures)
             if len(at):

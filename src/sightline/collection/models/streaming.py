@@ -19,8 +19,9 @@ from dataclasses import replace
 import numpy as np
 
 from sightline._typing import Bools, Floats, Ints
+from sightline.annotators._alpha import sample
 from sightline.annotators.landmarks import LandmarkRidge, bytes_needed
-from sightline.annotators.ridge import KernelRidge, sample
+from sightline.annotators.ridge import KernelRidge
 from sightline.collection.models.dataset import Dataset, Weighting
 from sightline.collection.models.memory import gigabytes
 from sightline.collection.models.recipe import Fitted, Recipe, fit
@@ -87,7 +88,7 @@ def select_streamed(
     if not chosen:
         raise UsageError(
             f"{' and '.join(rankers)} cannot learn from rows on the disk, and {why}. Raise it, or "
-            f"name another ranker: sightline train --rankers {','.join(STREAMED)}"
+            f"name another ranker: sightline train --ranker {STREAMED[0]}"
         )
     length = sum(int(view.shape[1]) for view in dataset.views.values())
     landmarks_within(dataset.memory, len(dataset.terms), length)
@@ -163,10 +164,9 @@ def _start(
     length = sum(int(dataset.views[f].shape[1]) for f in features)
     n_landmarks = landmarks_within(dataset.memory, len(dataset.terms), length)
     seed, many = estimator.random_state, len(features)
-    names, factors = (
-        value if isinstance(value, tuple) else (value,) * many
-        for value in (estimator.kernel, estimator.factor)
-    )
+    kernel_name, factor = estimator.kernel, estimator.factor
+    names = kernel_name if isinstance(kernel_name, tuple) else (kernel_name,) * many
+    factors = factor if isinstance(factor, tuple) else (factor,) * many
     rows = _views(dataset, features, sample(pictures, _BANDWIDTH_ROWS, seed))
     kernel = MeanKernel.of(rows, names, factors=factors, statistic=estimator.statistic)
     landmarks = _views(dataset, features, sample(pictures, n_landmarks, seed))
