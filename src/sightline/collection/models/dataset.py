@@ -24,8 +24,13 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Bools, Floats, Ints
-from sightline.collection.models.aliases import NO_ALIASES, Aliases
-from sightline.collection.models.evidence import LEAST_PICTURES, NO_EVIDENCE, Evidence
+from sightline.collection.models.aliases import NO_ALIASES, Aliases, always_together
+from sightline.collection.models.evidence import (
+    LEAST_PICTURES,
+    NO_EVIDENCE,
+    Evidence,
+    PicturePairs,
+)
 from sightline.collection.models.memory import bytes_in_memory, gigabytes
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
@@ -292,7 +297,7 @@ def tagged_and_judged(
 ) -> tuple[Ints, Ints]:
     """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
     pairs, counts_as = evidence.kept(*tag_pairs(snapshot)), evidence.counts_as
-    picture, term = _judged(*cleaned(*pairs, counts_as), judgements, counts_as)
+    picture, term = judged_pairs(*cleaned(*pairs, counts_as), judgements, counts_as)
     present = np.isin(picture, snapshot.ids())
     picture, term = picture[present], term[present]
     _check_enough(snapshot, picture, term)
@@ -353,18 +358,25 @@ def term_verdicts(
     return verdict
 
 
-def _judged(
+def judged_pairs(
     picture: Ints,
     term: Ints,
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None],
 ) -> tuple[Ints, Ints]:
+    """Return pairs of pictures and words, ascending, as the last judgements changed them."""
     verdict = term_verdicts(judgements, counts_as)
     if not verdict:
         return picture, term
-    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *verdict}
-    both = np.array(sorted(p for p in pairs if verdict.get(p, True)), np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    fitting = PicturePairs.of(pair for pair, fits in verdict.items() if fits)
+    others = PicturePairs.of(pair for pair, fits in verdict.items() if not fits)
+    keep = ~others.holds(picture, term)
+    picture = np.concatenate([picture[keep], fitting.picture])
+    term = np.concatenate([term[keep], fitting.term])
+    both = np.stack([picture, term])[:, np.lexsort((term, picture))]
+    once = np.ones(both.shape[1], np.bool_)
+    once[1:] = (np.diff(both) != 0).any(axis=0)
+    return both[0, once], both[1, once]
 
 
 def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
@@ -427,7 +439,7 @@ def _rows(
     dense = [f for f in features if not is_sparse(snapshot, f)]
     if not dense:
         raise CollectionError(
-            f"Learning from {len(complete)} pictures takes more than the setting 'memory' allows "
+            f"{len(complete)} pictures take more than the setting 'memory' allows "
             f"({gigabytes(memory)}), and rows of {', '.join(features)} are sparse, which are not "
             "learned from blocks. Raise it, or index a dense feature: sightline index --features"
         )
@@ -457,7 +469,7 @@ def _labels(
     table.sort_indices()
     terms = terms[frequent]
     # Judgements against a saved word are its own, so it is learned by itself.
-    together = {} if saved else _always_together(table, terms, evidence.spelled)
+    together = {} if saved else always_together(table, terms, evidence.spelled)
     keep = ~np.isin(terms, list(together))
     forms = {t: together.get(n, n) for t, n in evidence.counts_as.items() if n is not None}
     aliases = Aliases.of({**forms, **together}).of_names(terms[keep])
@@ -477,29 +489,6 @@ def _nothing_usable(terms: Ints, saved: bool) -> str:
         f"Of {len(terms)} {some} none is on at least {LEAST_PICTURES} pictures and missing "
         f"from others, so there is nothing to learn. {todo}"
     )
-
-
-def _always_together(table: Any, terms: Ints, spelled: Mapping[int, str]) -> dict[int, int]:
-    """Return the words that have the same pictures as another, each with the one that is learned.
-
-    That is the tag of most words, as its owner wrote it, then the shortest. Without spellings
-    every word is learned by itself.
-    """
-    if not spelled:
-        return {}
-    columns = table.tocsc()
-    columns.sort_indices()
-    same: dict[bytes, list[int]] = {}
-    for w, term in enumerate(terms.tolist()):
-        rows = columns.indices[columns.indptr[w] : columns.indptr[w + 1]]
-        same.setdefault(rows.tobytes(), []).append(term)
-
-    def order(term: int) -> tuple[int, int, str]:
-        text = spelled.get(term, "")
-        return -text.count(" "), len(text), text
-
-    groups = (sorted(group, key=order) for group in same.values() if len(group) > 1)
-    return {term: first for first, *rest in groups for term in rest}
 
 
 View = Any  # a dense float32 matrix, or a scipy one in CSR form
