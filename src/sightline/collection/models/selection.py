@@ -398,9 +398,9 @@ def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, 
         combination = with_curves(combination, unseen, task.training, left_out=True)
     else:
         combination = with_curves(combination, scores, task.validation, left_out=False)
-    return combination, _cutoff(combination, combination.rows(scores), task)
+    return combination, fit_cutoff(combination, combination.rows(scores), task)
 
 
-def _cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
+def fit_cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
     """Return the cut-off that gives the queries the best mean F1."""
     return CutOff().fit(rows, combined(task.queries, combination, task.idf))

@@ -1,4 +1,6 @@
-"""Training word models: select on validation pictures, pass the held-out gate, refit, publish.
+"""Training word models: select, pass the held-out gate, refit, publish.
+
+By default the quick model (`quick`) is trained; of named rankers the best on validation pictures.
 
 The candidate is selected and fitted without the held-out pictures, and goes through the gate of
 `lifecycle`: it must be below neither the model in use, on the held-out queries both know, nor the
@@ -13,13 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Floats
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
@@ -31,7 +34,15 @@ from sightline.collection.models.lifecycle import (
 )
 from sightline.collection.models.probabilities import calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
-from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
+from sightline.collection.models.quick import quick_model
+from sightline.collection.models.recipe import (
+    SAVED_BY,
+    Fitted,
+    Recipe,
+    fit,
+    no_scores,
+    ranker_spec,
+)
 from sightline.collection.models.remote import fit_remote, is_sharded
 from sightline.collection.models.saved_words import (
     JointVocabulary,
@@ -47,6 +58,7 @@ from sightline.collection.models.text_model import FITS, TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
+    KnownScores,
     WordModel,
     bytes_per_row,
     load_word_model,
@@ -170,11 +182,31 @@ def train(
 ) -> TrainReport:
     """Train on all present labels, and publish if the gate opens.
 
-    The store is locked only while the model is published: pictures may be indexed and judged
-    meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
-    and score, if not here.
+    Without named rankers the quick model is trained. The store is locked only while the model is
+    published: pictures may be indexed and judged meanwhile, and an interrupted training leaves
+    everything as it was. `compute` is where to learn and score, if not here.
     """
     started = time.monotonic()
+    known = _gathered(store_folder, options)
+    selected = _selected(known, options, progress, compute)
+    return _published(store_folder, known, selected, options, wait, progress, compute, started)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What there is to learn from, and the model in use when that was read."""
+
+    dataset: Dataset
+    clicks: FromClicks
+    spelled: Mapping[int, str]
+    before: str
+    current: WordModel | None
+    unloadable: bool
+    rankers: tuple[str, ...]
+    most_words: int
+
+
+def _gathered(store_folder: StoreFolder, options: TrainOptions) -> _Known:
     with (
         store_folder.reader() as reader,
         contextlib.closing(EventLog(store_folder.events, write=False)) as log,
@@ -184,47 +216,92 @@ def train(
         rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
         needed, most = needed_features(options.features, current), _most_words(rankers)
         shared = any(ranker_spec(r).shared_space for r in rankers)
-        source = (reader, log, needed, most, options.session_cap, shared)
-        dataset, clicks = load_known(*source)
+        dataset, clicks = load_known(reader, log, needed, most, options.session_cap, shared)
         spelled = dict(reader.catalogue.terms())
-    selected = select(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
-    held = HeldOutQueries.of(dataset)
+    return _Known(dataset, clicks, spelled, before, current, unloadable, rankers, most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Selected:
+    """What was selected, its proof, and how what is served is fitted.
+
+    `held_out` are the proof's scores of the held-out pictures, if they are known; `serve` also
+    returns the scores of the pictures that the served model was fitted to.
+    """
+
+    selection: Selection
+    proof: Fitted
+    serve: Callable[[], tuple[Fitted, KnownScores | None]]
+    held_out: Floats | None = None
+
+
+def _selected(
+    known: _Known, options: TrainOptions, progress: Progress, compute: Mapper | None
+) -> _Selected:
+    """Return the quick model, or what is best of the named rankers."""
+    dataset, names = known.dataset, fingerprints(known.dataset, options.features)
+    quick = None
+    if not options.rankers and dataset.unlabelled is None:
+        quick = quick_model(dataset, names, progress)
+    if quick is not None and quick.proof is not None and quick.serve is not None:
+        return _Selected(quick.selection, quick.proof, quick.serve, quick.held_out)
+    rankers = known.rankers if options.rankers else (SAVED_BY,)
+    selected = quick.selection if quick else select(dataset, rankers, names, progress, compute)
     served = selected.served or selected
     recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
     fits = fit_twice(dataset, recipes, progress, compute)
-    candidate, to_learn = next(fits), _provable(dataset)[0]
-    of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
-    proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
-    proof = replace(proof, not_compared=True) if unloadable else proof
+    return _Selected(selected, next(fits), lambda: (next(fits), None))
+
+
+def _published(
+    store_folder: StoreFolder,
+    known: _Known,
+    selected: _Selected,
+    options: TrainOptions,
+    wait: float,
+    progress: Progress,
+    compute: Mapper | None,
+    started: float,
+) -> TrainReport:
+    """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
+    dataset, selection, candidate = known.dataset, selected.selection, selected.proof
+    how = selection.combination.how
+    bare = replace(dataset, views={}) if candidate.unseen is not None else dataset
+    of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
+    proof, proof_seen = _proven(known, selected, of_proof, compute)
     forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    served_fit = None if options.dry_run else next(fits)
-    saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
-    extra = None
+    candidate = replace(candidate, left_out=no_scores, below=no_scores)
+    served, served_fit, scores = selection.served or selection, None, None
+    if not options.dry_run:
+        served_fit, scores = selected.serve()
+    saved = saved_report(dataset, candidate, of_proof, known.spelled, served_fit)
     tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
+    extra = None
     if dataset.saved is not None:
-        extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
+        extra = learn_saved(dataset.saved, selection.recipe.features, known.spelled)
         saved = extra.words
     n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
-    name, version = before, 0
+    name, version = known.before, 0
     if served_fit is not None:
-        of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
+        of_served = calibrated(how, served_fit, bare, served.combination)
+        served_fit = replace(served_fit, left_out=no_scores, below=no_scores)
         served = replace(served, combination=of_served)
         about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra, tags)
-        about["basis"], about["most_words"] = dataset.basis(), most
-        about["words"] = n_words
-        about["proof_seen"] = proof_seen
-        about["figures"] = _figures(proof, selected.table, forced)
+        about["basis"], about["most_words"] = dataset.basis(), known.most_words
+        about["words"], about["proof_seen"] = n_words, proof_seen
+        about["figures"] = _figures(proof, selection.table, forced)
         name, version = publish(
             WORDS, store_folder, about, arrays,
-            started_from=before, learned_from=_learned_from(dataset),
+            started_from=known.before, learned_from=_learned_from(dataset),
             note=f"train: {served.recipe}", wait=wait, progress=progress,
-            scorer=lambda saved: segment_scorer(saved, compute),
+            scorer=lambda model: segment_scorer(model, compute, scores),
         )  # fmt: skip
     return TrainReport(
-        str(served.recipe), served.combination.how, proof, selected.table, n_words,
+        str(served.recipe), how, proof, selection.table, n_words,
         len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
-        time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved, served.recipe, None if tags is None else tags.suspected,
+        time.monotonic() - started, selection.not_tried, known.clicks,
+        course_summary(candidate.arrays), saved, served.recipe,
+        None if tags is None else tags.suspected,
     )  # fmt: skip
 
 
@@ -296,20 +373,20 @@ def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
 
 
 def _proven(
-    dataset: Dataset,
-    combination: Combination,
-    held: HeldOutQueries,
-    current: WordModel | None,
-    candidate: Fitted,
-    compute: Mapper | None,
+    known: _Known, selected: _Selected, combination: Combination, compute: Mapper | None
 ) -> tuple[GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
     Also return whether it was fitted to them, for lack of others: then it is no proof.
     """
-    if not _provable(dataset)[1]:
-        return GateReport.unmeasured(WORDS), True
-    return measure_candidate(held, candidate, combination, current, compute), False
+    if not _provable(replace(known.dataset, views={}))[1]:
+        report, seen = GateReport.unmeasured(WORDS), True
+    else:
+        held, seen = HeldOutQueries.of(known.dataset), False
+        report = measure_candidate(
+            held, selected.proof, combination, known.current, compute, selected.held_out
+        )
+    return (replace(report, not_compared=True) if known.unloadable else report), seen
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -368,9 +445,9 @@ def make_model(
     aliases = dataset.aliases
     floors = counts / len(dataset) if dataset.unlabelled is None else np.full(len(counts), FITS)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
-    held = dataset.only(split(dataset)[0])
     curve = None
     if served.shared_space:
+        held = dataset.only(split(dataset)[0])
         curve = text_curve(proof_fit, held if len(held) > 1 else dataset)
     if saved is not None:
         joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels
