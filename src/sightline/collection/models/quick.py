@@ -1,12 +1,12 @@
-"""The quick model: kernel ridge of one Gram matrix, with every choice made in closed form.
+"""The quick model: kernel ridge of one Gram matrix, without a trial for every choice.
 
-All fits compare the same pictures by the same rows, so their kernel is computed once. The proof has
-its rows and columns without the held-out pictures, whose scores are by its other rows, and the
-served fit is of the whole. Each is one Cholesky factor, which also gives the scores that a picture
-would get if it had been left out (`annotators._cholesky`). By these are chosen:
-the features, on a sample of pictures, the strength alpha, the way to combine words and the cut-off.
-Nothing is fitted a second time to be measured. Held-out pictures take part in none of it, nor in
-bandwidths or weights of visual words, which the served fit therefore shares with the proof.
+All fits compare the same pictures by the same rows, so their kernel is computed once, and each fit is
+one Cholesky factor of some of its rows and columns: without validation and held-out pictures to
+choose, without held-out ones as the proof, and of the whole to serve. A factor also gives the scores
+that each picture would get if it had been left out (`annotators._cholesky`). By these are chosen the
+features, on a sample of pictures, and the strength alpha; on validation pictures the way to combine
+words, a ranking loss on top (`rankers.log_product`), and the cut-off. Held-out pictures take part in
+none of it, nor in bandwidths or weights of visual words, which the served fit shares with the proof.
 
 Of more pictures than `MOST_EXACT`, a sample chooses, and both fits are made by landmarks.
 """
@@ -122,7 +122,7 @@ def quick_model(
     rows_of = _Rows.of(views, sets, proof)
     chosen, start, compared = _best_set(rows_of, bare, proof, sets, progress)
     gram = _Gram(rows_of, chosen, bare.labels, proof, start)
-    selection = _settled(gram, task, validating[gram.proof], compared)
+    selection = _settled(gram, task, validating, compared)
     progress.advance()
     progress.finish()
     if len(rows) < len(dataset):
@@ -255,18 +255,23 @@ class _Gram:
     def __init__(
         self, rows_of: _Rows, features: tuple[str, ...], labels: Any, proof: Bools, start: float
     ) -> None:
-        self.rows_of, self.features, self.labels, self.start = rows_of, features, labels, start
+        self.rows_of, self.features, self.labels = rows_of, features, labels
         self.stage: LogProduct | None = None
         self.proof = np.flatnonzero(proof)
         self.others = np.flatnonzero(~proof)
         self.kernel = rows_of.kernel(features)
         self.K = unit_gram(self.kernel, rows_of.some(features))
+        self.alpha = start
+
+    def fit(self, at: Ints) -> _Fit:
+        """Return the fit to the pictures at some positions."""
+        factored = Factored(self.K[np.ix_(at, at)], self.alpha)
+        return _Fit.of(factored, self.labels[at], at)
 
     @cached_property
     def proof_fit(self) -> _Fit:
-        """The fit without the held-out pictures, whose alpha is the best by left-out scores."""
-        K, labels = self.K[np.ix_(self.proof, self.proof)], self.labels[self.proof]
-        return _Fit.of(Factored(K, _best_alpha(K, labels, self.start)), labels, self.proof)
+        """The fit without the held-out pictures."""
+        return self.fit(self.proof)
 
     def held_out(self) -> Floats:
         """Return scores of the held-out pictures by the proof."""
@@ -276,7 +281,7 @@ class _Gram:
     def whole(self) -> _Fit:
         """Return the fit to everything; the kernel is not needed any more."""
         K, self.K = self.K, np.zeros((0, 0), np.float32)
-        return _Fit.of(Factored(K, self.proof_fit.alpha), self.labels, np.arange(len(K)))
+        return _Fit.of(Factored(K, self.alpha), self.labels, np.arange(len(K)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -383,13 +388,16 @@ def _best_alpha(K: Floats, labels: Any, start: float) -> float:
 def _settled(
     gram: _Gram, task: SelectionTask, validating: Bools, compared: Sequence[TrialResult]
 ) -> Selection:
-    """Choose how words are combined, by left-out scores of validation pictures."""
+    """Choose alpha, and how words are combined, by validation pictures."""
     begun = time.perf_counter()
-    fit = gram.proof_fit
+    rest = np.flatnonzero(~validating & np.isin(np.arange(len(validating)), gram.proof))
+    K = gram.K[np.ix_(rest, rest)]
+    gram.alpha = _best_alpha(K, gram.labels[rest], gram.alpha)
+    fit = _Fit.of(Factored(K, gram.alpha), gram.labels[rest], rest)
+    scores = gram.K[np.ix_(np.flatnonzero(validating), rest)] @ fit.dual
     seconds = time.perf_counter() - begun
-    recipe, unseen = _recipe(gram.features, fit.alpha), fit.unseen
-    scores, others = unseen[validating], unseen[~validating]
-    cost = gram.rows_of.cost(gram.features, gram.proof, unseen.shape[1])
+    recipe, others = _recipe(gram.features, gram.alpha), fit.unseen
+    cost = gram.rows_of.cost(gram.features, rest, others.shape[1])
     table, ways = [], []
     for how in WAYS:
         combination = fit_combination(how, others, task.training).fill_flat()
