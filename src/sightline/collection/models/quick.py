@@ -1,12 +1,13 @@
 """The quick model: kernel ridge of one Gram matrix, without a trial for every choice.
 
-All fits compare the same pictures by the same rows, so their kernel is computed once, and each fit is
-one Cholesky factor of some of its rows and columns: without validation and held-out pictures to
-choose, without held-out ones as the proof, and of the whole to serve. A factor also gives the scores
-that each picture would get if it had been left out (`annotators._cholesky`). By these are chosen the
-features, on a sample of pictures, and the strength alpha; on validation pictures the way to combine
-words, a ranking loss on top (`rankers.log_product`), and the cut-off. Held-out pictures take part in
-none of it, nor in bandwidths or weights of visual words, which the served fit shares with the proof.
+All fits compare the same pictures by the same rows, so their kernel is computed once, and each fit
+is one Cholesky factor of some of its rows and columns: without validation and held-out pictures to
+choose, without held-out ones as the proof, and of the whole to serve. A factor also gives the
+scores that each picture would get if it had been left out (`annotators._cholesky`). By these are
+chosen the features, on a sample of pictures, and the strength alpha; on validation pictures the way
+to combine words, a ranking loss on top (`rankers.log_product`), and the cut-off. Held-out pictures
+take part in none of it, nor in bandwidths or weights of visual words, which the served fit shares
+with the proof.
 
 Of more pictures than `MOST_EXACT`, a sample chooses, and both fits are made by landmarks.
 """
@@ -32,13 +33,13 @@ from sightline.collection.models.landmarks import LANDMARKS, LandmarksOf
 from sightline.collection.models.probabilities import CROSS_FITTED, fit_combination, with_curves
 from sightline.collection.models.queries import at_most, combined, picture_counts
 from sightline.collection.models.recipe import Fitted, Recipe
-from sightline.collection.models.registry import stage_arrays
+from sightline.collection.models.registry import bytes_free, stage_arrays
 from sightline.collection.models.selection import (
     Selection,
     candidates,
     fit_cutoff,
+    gigabytes,
     sorted_results,
-    trainable_rankers,
 )
 from sightline.collection.models.trials import SelectionTask, TrialResult
 from sightline.collection.models.word_model import KnownScores
@@ -98,12 +99,7 @@ def quick_model(
 
     Dense rows of the dataset are L2-normalised in place.
     """
-    can, why = trainable_rankers(dataset, [RANKER], features)
-    if not can:
-        raise UsageError(
-            f"The model cannot be trained: {'; '.join(why)}. Close other programs, or train on "
-            "fewer features: sightline train --features NAME"
-        )
+    _check_memory(dataset, features)
     held, validating = split(dataset)
     rows = np.arange(len(dataset))
     if len(dataset) > MOST_EXACT:
@@ -135,6 +131,22 @@ def quick_model(
         return fit.fitted(recipe, gram), fit.known(dataset.ids, gram)
 
     return QuickModel(selection, proof_fit, gram.held_out(), serve)
+
+
+def _check_memory(dataset: Dataset, features: Sequence[str] | None) -> None:
+    """Raise if the machine cannot give what the fits take, and say how much that is."""
+    n, n_words = min(len(dataset), MOST_EXACT), len(dataset.terms)
+    lengths = (v.shape[1] for f, v in dataset.views.items() if features is None or f in features)
+    # Two square tables, coefficients and left-out scores of both fits, and landmarks as they are
+    # written.
+    needed = 4 * n * (2 * n + 4 * n_words + sum(lengths))
+    free = bytes_free()
+    if needed > free:
+        raise UsageError(
+            f"Training on {len(dataset)} pictures with {n_words} words needs about "
+            f"{gigabytes(needed)} of memory, and {gigabytes(free)} are free. Close other programs, "
+            "or train on fewer features: sightline train --features NAME"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,7 +226,7 @@ def _best_set(
     compared, strengths = [], []
     for features in sets:
         begun = time.perf_counter()
-        K = np.mean([parts[f] for f in features], axis=0, dtype=np.float32)
+        K: Floats = np.asarray(np.mean([parts[f] for f in features], axis=0, dtype=np.float32))
         ridge = Decomposed(K, Y)
         strengths.append(best_alpha(ridge, 1.0, "error", 0))
         scores = np.zeros((len(at), len(bare.terms)), np.float32)
@@ -301,7 +313,7 @@ class _Fit:
         for start in range(0, labels.shape[1], _BLOCK):
             words = slice(start, start + _BLOCK)
             dual[:, words] = factored.coefficients(_dense(columns[:, words]))
-        unseen = dual / (-factored.remainder().astype(np.float32))[:, None]
+        unseen = np.asarray(dual / (-factored.remainder())[:, None], np.float32)
         cells = labels.tocoo()
         unseen[cells.row, cells.col] += 1.0
         return cls(factored.alpha, dual, unseen, positions)

@@ -216,7 +216,7 @@ def trainable_rankers(
         elif needed > free:
             reason = (
                 f"{len(dataset)} pictures and {len(dataset.terms)} words would take about "
-                f"{_gigabytes(needed)} of memory, and {_gigabytes(int(free))} are free"
+                f"{gigabytes(needed)} of memory, and {gigabytes(int(free))} are free"
             )
         else:
             can.append(ranker)
@@ -225,10 +225,10 @@ def trainable_rankers(
     return can, cannot
 
 
-def _gigabytes(n: int) -> str:
+def gigabytes(n: int) -> str:
     """Return a number of bytes as text.
 
-    >>> _gigabytes(2_300_000_000), _gigabytes(70_000_000)
+    >>> gigabytes(2_300_000_000), gigabytes(70_000_000)
     ('2.3 GB', '0.1 GB')
     """
     return f"{max(n / 1e9, 0.1):.1f} GB"
@@ -330,7 +330,7 @@ def best_recipe(
         why = "; ".join(failed) or "there is nothing to choose from"
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     if training.unlabelled is None:
-        refined = _refinements(screening.best[0].recipe)
+        refined = refinements(screening.best[0].recipe)
         screening = _run(refined, screening, task, progress, compute, "refine")
     assert screening.best is not None
     fitted, how = screening.best
@@ -338,7 +338,7 @@ def best_recipe(
     return BestRecipe(fitted, how, sorted_results(table), tuple(failed))
 
 
-def _refinements(recipe: Recipe) -> list[Recipe]:
+def refinements(recipe: Recipe) -> list[Recipe]:
     """Return the recipes that are tried once the best of the grid is known."""
     return [recipe.with_settings(**more) for more in ranker_spec(recipe.ranker).refinements]
 

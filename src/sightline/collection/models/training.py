@@ -25,6 +25,7 @@ from sightline import plugins
 from sightline._typing import Floats
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
+from sightline.collection.models.halving import Budget, SearchSummary, search
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
 from sightline.collection.models.lifecycle import (
     GateReport,
@@ -67,7 +68,7 @@ from sightline.collection.models.word_model import (
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import MissingExtra, UsageError
+from sightline.errors import Interrupted, MissingExtra, NotBetter, UsageError
 from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
@@ -85,7 +86,8 @@ class TrainOptions:
     """Names of rankers and features to select from, by default all there are.
 
     `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
-    the number of data-parallel parts, for rankers that have them.
+    the number of data-parallel parts, for rankers that have them. With a `budget`, the quick model
+    is published first, and then searched for a better one.
     """
 
     rankers: tuple[str, ...] = ()
@@ -94,6 +96,7 @@ class TrainOptions:
     dry_run: bool = False
     session_cap: int | None = None
     shards: int = 1
+    budget: Budget | None = None
 
 
 # Figures of the held-out pictures, with the fields of `GateReport`.
@@ -112,7 +115,8 @@ class TrainReport:
 
     `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
     list-wise ranker; `saved` are the words that were saved from judging sessions. `suspected`
-    counts the tags that are probably wrong; None where that is unknown.
+    counts the tags that are probably wrong; None where that is unknown. `search` says what a search
+    did.
     """
 
     recipe: str
@@ -133,6 +137,7 @@ class TrainReport:
     saved: tuple[SavedWord, ...] = ()
     served: Recipe | None = None
     suspected: int | None = None
+    search: SearchSummary | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -154,6 +159,7 @@ class TrainReport:
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
             },
             "held_out": p.figures(_HELD_OUT), "trials": list[Json](trials),
+            "search": None if self.search is None else self.search.to_dict(),
             # Names of earlier releases: of the command line, and of jobs of the service.
             "chosen": self.recipe, "recipe": self.recipe, "words_combined_by": self.how,
             "how": self.how, "tried": list[Json](tried), "table": list[Json](tried),
@@ -187,9 +193,11 @@ def train(
     everything as it was. `compute` is where to learn and score, if not here.
     """
     started = time.monotonic()
-    known = _gathered(store_folder, options)
-    selected = _selected(known, options, progress, compute)
-    return _published(store_folder, known, selected, options, wait, progress, compute, started)
+    run = _Training(store_folder, options, wait, progress, compute, started)
+    if options.budget is None:
+        known = run.gathered()
+        return run.published(known, run.selected(known))
+    return run.searched(options.budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,21 +214,6 @@ class _Known:
     most_words: int
 
 
-def _gathered(store_folder: StoreFolder, options: TrainOptions) -> _Known:
-    with (
-        store_folder.reader() as reader,
-        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
-    ):
-        before = reader.snapshot.model
-        current, unloadable = _current_model(store_folder, before)
-        rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
-        needed, most = needed_features(options.features, current), _most_words(rankers)
-        shared = any(ranker_spec(r).shared_space for r in rankers)
-        dataset, clicks = load_known(reader, log, needed, most, options.session_cap, shared)
-        spelled = dict(reader.catalogue.terms())
-    return _Known(dataset, clicks, spelled, before, current, unloadable, rankers, most)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Selected:
     """What was selected, its proof, and how what is served is fitted.
@@ -235,74 +228,148 @@ class _Selected:
     held_out: Floats | None = None
 
 
-def _selected(
-    known: _Known, options: TrainOptions, progress: Progress, compute: Mapper | None
-) -> _Selected:
-    """Return the quick model, or what is best of the named rankers."""
-    dataset, names = known.dataset, fingerprints(known.dataset, options.features)
-    quick = None
-    if not options.rankers and dataset.unlabelled is None:
-        quick = quick_model(dataset, names, progress)
-    if quick is not None and quick.proof is not None and quick.serve is not None:
-        return _Selected(quick.selection, quick.proof, quick.serve, quick.held_out)
-    rankers = known.rankers if options.rankers else (SAVED_BY,)
-    selected = quick.selection if quick else select(dataset, rankers, names, progress, compute)
-    served = selected.served or selected
-    recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
-    fits = fit_twice(dataset, recipes, progress, compute)
-    return _Selected(selected, next(fits), lambda: (next(fits), None))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Training:
+    """A training under way."""
 
+    store_folder: StoreFolder
+    options: TrainOptions
+    wait: float
+    progress: Progress
+    compute: Mapper | None
+    started: float
 
-def _published(
-    store_folder: StoreFolder,
-    known: _Known,
-    selected: _Selected,
-    options: TrainOptions,
-    wait: float,
-    progress: Progress,
-    compute: Mapper | None,
-    started: float,
-) -> TrainReport:
-    """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
-    dataset, selection, candidate = known.dataset, selected.selection, selected.proof
-    how = selection.combination.how
-    bare = replace(dataset, views={}) if candidate.unseen is not None else dataset
-    of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
-    proof, proof_seen = _proven(known, selected, of_proof, compute)
-    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    candidate = replace(candidate, left_out=no_scores, below=no_scores)
-    served, served_fit, scores = selection.served or selection, None, None
-    if not options.dry_run:
-        served_fit, scores = selected.serve()
-    saved = saved_report(dataset, candidate, of_proof, known.spelled, served_fit)
-    tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
-    extra = None
-    if dataset.saved is not None:
-        extra = learn_saved(dataset.saved, selection.recipe.features, known.spelled)
-        saved = extra.words
-    n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
-    name, version = known.before, 0
-    if served_fit is not None:
-        of_served = calibrated(how, served_fit, bare, served.combination)
-        served_fit = replace(served_fit, left_out=no_scores, below=no_scores)
-        served = replace(served, combination=of_served)
-        about, arrays = make_model(dataset, served, served_fit, candidate, of_proof, extra, tags)
-        about["basis"], about["most_words"] = dataset.basis(), known.most_words
-        about["words"], about["proof_seen"] = n_words, proof_seen
-        about["figures"] = _figures(proof, selection.table, forced)
-        name, version = publish(
-            WORDS, store_folder, about, arrays,
-            started_from=known.before, learned_from=_learned_from(dataset),
-            note=f"train: {served.recipe}", wait=wait, progress=progress,
-            scorer=lambda model: segment_scorer(model, compute, scores),
+    def gathered(self) -> _Known:
+        """Return what there is to learn from now."""
+        options, store_folder = self.options, self.store_folder
+        with (
+            store_folder.reader() as reader,
+            contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+        ):
+            before = reader.snapshot.model
+            current, unloadable = _current_model(store_folder, before)
+            rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
+            needed, most = needed_features(options.features, current), _most_words(rankers)
+            shared = any(ranker_spec(r).shared_space for r in rankers)
+            dataset, clicks = load_known(reader, log, needed, most, options.session_cap, shared)
+            spelled = dict(reader.catalogue.terms())
+        return _Known(dataset, clicks, spelled, before, current, unloadable, rankers, most)
+
+    def selected(self, known: _Known) -> _Selected:
+        """Return the quick model, or what is best of the named rankers."""
+        options, progress, compute = self.options, self.progress, self.compute
+        dataset, names = known.dataset, fingerprints(known.dataset, options.features)
+        is_quick, quick = not options.rankers or options.budget is not None, None
+        if is_quick and dataset.unlabelled is None:
+            quick = quick_model(dataset, names, progress)
+        if quick is not None and quick.proof is not None and quick.serve is not None:
+            return _Selected(quick.selection, quick.proof, quick.serve, quick.held_out)
+        rankers = (SAVED_BY,) if is_quick else known.rankers
+        selected = quick.selection if quick else select(dataset, rankers, names, progress, compute)
+        return self.fitted(known, selected)
+
+    def fitted(self, known: _Known, selection: Selection) -> _Selected:
+        """Return what was selected, fitted as its recipe says."""
+        served = selection.served or selection
+        recipes = [selection.recipe, *([] if self.options.dry_run else [served.recipe])]
+        fits = fit_twice(known.dataset, recipes, self.progress, self.compute)
+        return _Selected(selection, next(fits), lambda: (next(fits), None))
+
+    def published(self, known: _Known, selected: _Selected) -> TrainReport:
+        """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
+        options, wait, progress, compute = self.options, self.wait, self.progress, self.compute
+        dataset, selection, candidate = known.dataset, selected.selection, selected.proof
+        how = selection.combination.how
+        bare = replace(dataset, views={}) if candidate.unseen is not None else dataset
+        of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
+        proof, proof_seen = _proven(known, selected, of_proof, compute)
+        forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+        candidate = replace(candidate, left_out=no_scores, below=no_scores)
+        served, served_fit, scores = selection.served or selection, None, None
+        if not options.dry_run:
+            served_fit, scores = selected.serve()
+        saved = saved_report(dataset, candidate, of_proof, known.spelled, served_fit)
+        tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
+        extra = None
+        if dataset.saved is not None:
+            extra = learn_saved(dataset.saved, selection.recipe.features, known.spelled)
+            saved = extra.words
+        n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
+        name, version = known.before, 0
+        if served_fit is not None:
+            of_served = calibrated(how, served_fit, bare, served.combination)
+            served_fit = replace(served_fit, left_out=no_scores, below=no_scores)
+            served = replace(served, combination=of_served)
+            about, arrays = make_model(
+                dataset, served, served_fit, candidate, of_proof, extra, tags
+            )
+            about["basis"], about["most_words"] = dataset.basis(), known.most_words
+            about["words"], about["proof_seen"] = n_words, proof_seen
+            about["figures"] = _figures(proof, selection.table, forced)
+            name, version = publish(
+                WORDS, self.store_folder, about, arrays,
+                started_from=known.before, learned_from=_learned_from(dataset),
+                note=f"train: {served.recipe}", wait=wait, progress=progress,
+                scorer=lambda model: segment_scorer(model, compute, scores),
+            )  # fmt: skip
+        return TrainReport(
+            str(served.recipe), how, proof, selection.table, n_words,
+            len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
+            time.monotonic() - self.started, selection.not_tried, known.clicks,
+            course_summary(candidate.arrays), saved, served.recipe,
+            None if tags is None else tags.suspected,
         )  # fmt: skip
-    return TrainReport(
-        str(served.recipe), how, proof, selection.table, n_words,
-        len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
-        time.monotonic() - started, selection.not_tried, known.clicks,
-        course_summary(candidate.arrays), saved, served.recipe,
-        None if tags is None else tags.suspected,
-    )  # fmt: skip
+
+    def searched(self, budget: Budget) -> TrainReport:
+        """Publish the quick model, then what a search selects, if it is better."""
+        known, first = self.gathered(), None
+        try:
+            first = self.published(known, self.selected(known))
+        except NotBetter as e:
+            harmful = e
+        known = self.gathered()
+        if first is not None and known.dataset.unlabelled is not None:
+            # Words of sessions have one recipe.
+            return first
+        try:
+            selection, summary = search(
+                known.dataset, known.rankers, fingerprints(known.dataset, self.options.features),
+                None if first is None else first.served, budget,
+                None if self.options.dry_run else self.store_folder.path,
+                self.progress, self.compute,
+            )  # fmt: skip
+            if selection is not None:
+                try:
+                    better = self.published(known, self.fitted(known, selection))
+                    return replace(better, search=replace(summary, improved=True))
+                except NotBetter as e:
+                    harmful = e
+        except KeyboardInterrupt:
+            in_use = "The quick model is in use, and finished" if first else "Finished"
+            raise Interrupted(
+                f"Cancelled. {in_use} trials are kept. To go on with them: sightline train --search"
+            ) from None
+        if first is None:
+            raise harmful
+        table = first.table if selection is None else selection.table
+        return replace(first, table=table, search=summary)
+
+
+def _proven(
+    known: _Known, selected: _Selected, combination: Combination, compute: Mapper | None
+) -> tuple[GateReport, bool]:
+    """Measure the choice, fitted without the held-out pictures, on them.
+
+    Also return whether it was fitted to them, for lack of others: then it is no proof.
+    """
+    if not _provable(replace(known.dataset, views={}))[1]:
+        report, seen = GateReport.unmeasured(WORDS), True
+    else:
+        held, seen = HeldOutQueries.of(known.dataset), False
+        report = measure_candidate(
+            held, selected.proof, combination, known.current, compute, selected.held_out
+        )
+    return (replace(report, not_compared=True) if known.unloadable else report), seen
 
 
 def _current_model(store_folder: StoreFolder, name: str) -> tuple[WordModel | None, bool]:
@@ -370,23 +437,6 @@ def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
     training = dataset.only(~split(dataset)[0])
     learnable = bool(picture_counts(training.labels).any())
     return training if learnable else dataset, learnable
-
-
-def _proven(
-    known: _Known, selected: _Selected, combination: Combination, compute: Mapper | None
-) -> tuple[GateReport, bool]:
-    """Measure the choice, fitted without the held-out pictures, on them.
-
-    Also return whether it was fitted to them, for lack of others: then it is no proof.
-    """
-    if not _provable(replace(known.dataset, views={}))[1]:
-        report, seen = GateReport.unmeasured(WORDS), True
-    else:
-        held, seen = HeldOutQueries.of(known.dataset), False
-        report = measure_candidate(
-            held, selected.proof, combination, known.current, compute, selected.held_out
-        )
-    return (replace(report, not_compared=True) if known.unloadable else report), seen
 
 
 def _most_words(rankers: Sequence[str]) -> int:
