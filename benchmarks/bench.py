@@ -28,6 +28,7 @@ class Sizes:
     queries: tuple[int, ...] = (10_000, 100_000)
     sentences: tuple[int, int] = (8_000, 100_000)  # pictures
     trained: tuple[int, ...] = (10_000, 100_000)  # pictures
+    ridge: tuple[int, int] = (6_000, 4_000)  # pictures, words
 
 
 FULL = Sizes()
@@ -44,6 +45,7 @@ QUICK = Sizes(
     queries=(2_000, 10_000),
     sentences=(2_000, 8_000),
     trained=(2_000, 8_000),
+    ridge=(1_000, 500),
 )
 
 

@@ -157,7 +157,9 @@ def test_less_memory_takes_fewer_landmarks() -> None:
 
 def test_rankers_that_need_all_rows_are_named(tmp_path: Path, little: None) -> None:
     store_folder = planted(tmp_path / "store")
-    with pytest.raises(UsageError, match=r"pamir cannot learn from rows on the disk.*'memory'"):
+    with pytest.raises(
+        UsageError, match=r"pamir: it needs all rows in memory.*'memory'.*--ranker ridge"
+    ):
         run(store_folder, ("pamir",))
     report = run(store_folder, ("pamir", "ridge"))
     assert any(reason.startswith("pamir: ") for reason in report.not_tried)

@@ -242,12 +242,20 @@ class KernelRidge(PersistentEstimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ridge as far as scoring goes."""
+        kernel = kernel_from_arrays(arrays)
+        n = len(kernel.bandwidths)
+        landmarks = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
+        return cls.of_coefficients(kernel, landmarks, arrays["dual"])
+
+    @classmethod
+    def of_coefficients(
+        cls, kernel: MeanKernel, landmarks: tuple[Rows, ...], dual: NDArray[np.float32]
+    ) -> Self:
+        """Return a ridge that was solved elsewhere, as far as scoring goes."""
         ridge = cls()
-        ridge.dual_, ridge.kernel_ = arrays["dual"], kernel_from_arrays(arrays)
-        ridge.bandwidths_ = ridge.kernel_.bandwidths
-        n = len(ridge.bandwidths_)
-        ridge.landmarks_ = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
-        ridge.classes_ = np.arange(ridge.dual_.shape[1])
+        ridge.kernel_, ridge.landmarks_, ridge.dual_ = kernel, landmarks, dual
+        ridge.bandwidths_ = kernel.bandwidths
+        ridge.classes_ = np.arange(dual.shape[1])
         return ridge
 
     def _check(self) -> None:

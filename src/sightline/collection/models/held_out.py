@@ -81,11 +81,15 @@ def measure_candidate(
     combination: Combination,
     current: WordModel | None,
     compute: Mapper | None = None,
+    scores: Floats | None = None,
 ) -> GateReport:
-    """Measure a candidate, and the model in use, on the held-out pictures."""
+    """Measure a candidate, and the model in use, on the held-out pictures.
+
+    `scores` are those of the candidate, if they are known.
+    """
     if not len(held.queries):
         return GateReport.unmeasured(WORDS)
-    measured = measure(fitted, combination, held, compute)
+    measured = measure(fitted, combination, held, compute, scores)
     untrained = held.untrained()
     test = wilcoxon(measured.avgp, untrained)
     report = GateReport(
@@ -129,9 +133,10 @@ def measure(
     combination: Combination,
     held: HeldOutQueries,
     compute: Mapper | None = None,
+    scores: Floats | None = None,
 ) -> ManyMeasured:
     """Measure a fitted model on the held-out pictures; `compute` is where, if not here."""
-    rows = combination.rows(fitted.scores(held.dataset.views))
+    rows = combination.rows(fitted.scores(held.dataset.views) if scores is None else scores)
     return measure_rows(rows, combined(held.queries, combination, held.idf), compute)
 
 

@@ -72,7 +72,8 @@ def _short(value: Json) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _no_scores() -> None:
+def no_scores() -> None:
+    """Return None, in place of scores that nobody needs any more."""
     return None
 
 
@@ -88,8 +89,8 @@ class Fitted:
     recipe: Recipe
     weightings: tuple[Weighting, ...]
     arrays: Mapping[str, NDArray[Any]]
-    left_out: LeftOut = _no_scores
-    below: LeftOut = _no_scores
+    left_out: LeftOut = no_scores
+    below: LeftOut = no_scores
     saved: Fitted | None = None
     is_saved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     sampled: Ints | None = None

@@ -25,15 +25,18 @@ from sightline.annotators.ridge import KernelRidge
 from sightline.collection.models.dataset import Dataset, Weighting
 from sightline.collection.models.memory import gigabytes
 from sightline.collection.models.recipe import Fitted, Recipe, fit
-from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.selection import (
+    STREAMED,
+    Selection,
+    select,
+    trainable_rankers,
+)
 from sightline.contracts import Mapper, Progress
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
 from sightline.similarity.grams import LANDMARKS
 from sightline.similarity.kernels import MeanKernel
 
-# The rankers that learn from blocks of rows.
-STREAMED = ("ridge",)
 # Pictures that features and the combination of words are selected on.
 _SELECTED_ON = 5_000
 # Numbers of landmarks, of which the largest is taken that there is memory for.
@@ -79,28 +82,18 @@ def select_streamed(
     progress: Progress,
     compute: Mapper | None = None,
 ) -> Selection:
-    """Select a recipe on a sample of the pictures; its alpha is chosen when it is fitted to all."""
-    chosen = [r for r in rankers if r in STREAMED]
-    why = (
-        f"{len(dataset)} pictures would take more memory than the setting 'memory' allows "
-        f"({gigabytes(dataset.memory)})"
-    )
+    """Select a recipe on a sample of the pictures."""
+    chosen, others = trainable_rankers(dataset, rankers, features)
     if not chosen:
         raise UsageError(
-            f"{' and '.join(rankers)} cannot learn from rows on the disk, and {why}. Raise it, or "
-            f"name another ranker: sightline train --ranker {STREAMED[0]}"
+            f"{'; '.join(others)}. Raise it, or name another ranker: "
+            f"sightline train --ranker {STREAMED[0]}"
         )
     length = sum(int(view.shape[1]) for view in dataset.views.values())
     landmarks_within(dataset.memory, len(dataset.terms), length)
     some = dataset.only(sample(np.arange(len(dataset)), _SELECTED_ON, 0))
     selected = select(some, chosen, features, progress, compute)
-    settings = {n: v for n, v in selected.recipe.settings if n not in ("alpha", "wrong_tags")}
-    recipe = Recipe(selected.recipe.ranker, selected.recipe.features)
-    others = tuple(f"{r}: {why}" for r in rankers if r not in STREAMED)
-    return replace(
-        selected, recipe=recipe.with_settings(**settings), served=None,
-        not_tried=(*selected.not_tried, *others),
-    )  # fmt: skip
+    return replace(selected, not_tried=(*selected.not_tried, *others))
 
 
 def fit_streamed(
@@ -111,7 +104,8 @@ def fit_streamed(
     Parameters
     ----------
     recipe : Recipe
-        Of a ranker that learns from blocks of rows.
+        Of a ranker that learns from blocks of rows. Its alpha was selected on few pictures, so
+        another is chosen.
     dataset : Dataset
         Pictures whose rows are on the disk.
     parts : sequence of ndarray of bool
@@ -119,7 +113,7 @@ def fit_streamed(
     progress : Progress
         Shows how many pictures have been learned.
     """
-    settings = dict(recipe.settings)
+    settings = {n: v for n, v in recipe.settings if n not in ("alpha", "wrong_tags", "landmarks")}
     estimator = KernelRidge(**settings)  # type: ignore[arg-type]
     ridge = _start(estimator, recipe.features, dataset, np.flatnonzero(parts[0]))
     weightings = (Weighting.of(None),) * len(recipe.features)
@@ -138,7 +132,7 @@ def fit_streamed(
         left_out = solution.left_out(
             _views(dataset, recipe.features, judged), dataset.labels[judged]
         )
-        if settings.get("alpha", "auto") == "auto":
+        if "alpha" not in settings:
             settings["alpha"] = solution.best_alpha(left_out)
         alpha = float(str(settings["alpha"]))
         arrays, unseen = solution.arrays(alpha), left_out.left_out(solution.scaled(alpha))
