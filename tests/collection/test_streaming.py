@@ -165,6 +165,12 @@ def test_rankers_that_need_all_rows_are_named(tmp_path: Path, little: None) -> N
     assert any(reason.startswith("pamir: ") for reason in report.not_tried)
 
 
+def test_the_default_training_streams_too(tmp_path: Path, little: None) -> None:
+    report = run(planted(tmp_path / "store"), ())
+    assert report.served is not None and report.served.ranker == "ridge"
+    assert dict(report.served.settings)["landmarks"] and not report.not_tried
+
+
 def test_sparse_rows_alone_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     words, rows = clusters(60, 6)
     store_folder = plant(tmp_path / "store", words, {"signal": rows})

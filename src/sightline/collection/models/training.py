@@ -53,7 +53,7 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.selection import STREAMED, Selection, select
 from sightline.collection.models.streaming import fit_streamed, select_streamed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import FITS, TextModel, text_curve
@@ -265,7 +265,8 @@ class _Training:
         options, progress, compute = self.options, self.progress, self.compute
         dataset, names = known.dataset, fingerprints(known.dataset, options.features)
         if dataset.is_streamed:
-            selection = select_streamed(dataset, known.rankers, names, progress, compute)
+            rankers = known.rankers if options.rankers else STREAMED
+            selection = select_streamed(dataset, rankers, names, progress, compute)
             return self.fitted(known, selection)
         is_quick, quick = not options.rankers or options.budget is not None, None
         if is_quick and dataset.unlabelled is None:
