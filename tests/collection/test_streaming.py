@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sightline.collection.models import dataset as datasets
-from sightline.collection.models import held_out, streaming
+from sightline.collection.models import held_out, streaming, word_model
 from sightline.collection.models.dataset import load_dataset
 from sightline.collection.models.evaluation import evaluate
 from sightline.collection.models.held_out import HeldOutQueries
-from sightline.collection.models.recipe import Recipe, fit
+from sightline.collection.models.recipe import Fitted, Recipe, fit
 from sightline.collection.models.training import TrainOptions, TrainReport, train
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
@@ -113,6 +113,29 @@ def test_training_from_the_disk_publishes_what_training_in_memory_does(
     assert min(right) > 0.8 and abs(right[0] - right[1]) < 0.1
     measured = evaluate(b, NoProgress(), memory=MEMORY)
     assert measured.groups[0].avgp == pytest.approx(streamed.proof.candidate, abs=1e-6)
+
+
+def test_scores_are_published_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store_folder = planted(tmp_path / "store", segments=1)
+    run(store_folder)
+    with store_folder.reader() as reader:
+        loaded = word_model.load_word_model(store_folder, reader.snapshot.model)
+        segment = reader.snapshot.segments[0]
+        assert loaded is not None and segment.scores is not None
+        sizes: list[int] = []
+        scores_of = Fitted.scores
+
+        def counted(self: Fitted, views: dict[str, np.ndarray], words: object = None) -> object:
+            sizes.append(len(next(iter(views.values()))))
+            return scores_of(self, views, words)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Fitted, "scores", counted)
+        monkeypatch.setattr(word_model, "_SCORED_AT_ONCE", 1)
+        monkeypatch.setattr(word_model, "_BLOCK", 150)
+        again = loaded.scores(segment)
+        assert again is not None
+        assert again.rows == pytest.approx(np.asarray(segment.scores.rows), abs=1e-5)
+    assert sizes == [150, 150, 100]
 
 
 def test_the_same_pictures_give_the_same_model(tmp_path: Path, little: None) -> None:

@@ -49,6 +49,9 @@ LEAST_PUBLISHED = 1_000
 # Rounding of rows that were normalised twice.
 _SAME_ROW = 1e-6
 
+# Scores that are computed at once, of a whole number of blocks of pictures.
+_SCORED_AT_ONCE, _BLOCK = 1 << 23, 1_024
+
 # The arrays of a segment that hold the words of its pictures.
 _BASE = ("word_start", "terms", "word")
 
@@ -193,12 +196,19 @@ class WordModel:
     def scored(self, views: Mapping[str, View], base: Mapping[str, NDArray[Any]]) -> Scores:
         """Return all that is published of pictures with these rows and words."""
         columns = self.published
-        if not self.served.shared_space:
-            scores, points = self.served.scores(views, columns), {}
-        else:
+        if self.served.shared_space:
             points = self.as_text_model().points(views, base)
             scores = points[PICTURES] @ self.served.word_points(columns).T
-        return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
+            return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
+        n = next(iter(views.values())).shape[0]
+        out = np.empty((len(columns), n), np.float32)
+        # On their way into the table scores are held three times, so of some pictures at once.
+        step = max(1, _SCORED_AT_ONCE // max(len(columns), 1) // _BLOCK) * _BLOCK
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            part = {f: view[rows] for f, view in views.items()}
+            out[:, rows] = self._rows(self.served.scores(part, columns), columns)
+        return Scores(self.name, self.terms[columns], out, {})
 
 
 def to_saved(
