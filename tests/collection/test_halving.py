@@ -154,7 +154,7 @@ def test_a_second_interrupt_keeps_the_quick_model(
 def test_a_search_goes_on_where_the_quick_model_is_no_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, tried = training._Training.published, []
+    real, tried = training._WordTraining.published, []
 
     def harmful(self: object, *args: object) -> TrainReport:
         tried.append(args)
@@ -162,7 +162,7 @@ def test_a_search_goes_on_where_the_quick_model_is_no_good(
             raise NotBetter("The new word model is worse than the untrained order.")
         return real(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(training._Training, "published", harmful)
+    monkeypatch.setattr(training._WordTraining, "published", harmful)
     store_folder = planted(tmp_path / "store")
     report = searched(store_folder)
     assert report.version and versions(store_folder)[0] == report.model

@@ -30,6 +30,7 @@ ASKED: tuple[tuple[str, str, object, str], ...] = (
     ("GET", "/v1/topics/near?word=red", None, "no-space"),
     ("POST", "/v1/search/text", {"text": "red"}, "no-model"),
     ("POST", "/v1/tags", {}, "no-regions"), ("POST", "/v1/where", {"query": "red"}, "no-regions"),
+    ("POST", "/v1/tags/suspected", {}, "no-model"),
     ("GET", "/v1/scenes", None, "no-features"),
     ("GET", "/v1/export?format=csv&only=proposed", None, "no-regions"),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
-from sightline.collection.models.probabilities import calibrated
+from sightline.collection.models.probabilities import CROSS_FITTED, calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.quick import quick_model
 from sightline.collection.models.recipe import (
@@ -153,7 +153,7 @@ class TrainReport:
             "left_out": self.left_out, "model": self.model, "version": self.version,
             "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "saved": [asdict(w) for w in self.saved], "suspected": self.suspected,
+            "saved": [w.to_dict() for w in self.saved], "suspected": self.suspected,
             "clicks": {
                 "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
@@ -193,7 +193,7 @@ def train(
     everything as it was. `compute` is where to learn and score, if not here.
     """
     started = time.monotonic()
-    run = _Training(store_folder, options, wait, progress, compute, started)
+    run = _WordTraining(store_folder, options, wait, progress, compute, started)
     if options.budget is None:
         known = run.gathered()
         return run.published(known, run.selected(known))
@@ -201,7 +201,7 @@ def train(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Known:
+class _Evidence:
     """What there is to learn from, and the model in use when that was read."""
 
     dataset: Dataset
@@ -215,7 +215,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Selected:
+class _FittedSelection:
     """What was selected, its proof, and how what is served is fitted.
 
     `held_out` are the proof's scores of the held-out pictures, if they are known; `serve` also
@@ -229,7 +229,7 @@ class _Selected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Training:
+class _WordTraining:
     """A training under way."""
 
     store_folder: StoreFolder
@@ -239,7 +239,7 @@ class _Training:
     compute: Mapper | None
     started: float
 
-    def gathered(self) -> _Known:
+    def gathered(self) -> _Evidence:
         """Return what there is to learn from now."""
         options, store_folder = self.options, self.store_folder
         with (
@@ -253,9 +253,9 @@ class _Training:
             shared = any(ranker_spec(r).shared_space for r in rankers)
             dataset, clicks = load_known(reader, log, needed, most, options.session_cap, shared)
             spelled = dict(reader.catalogue.terms())
-        return _Known(dataset, clicks, spelled, before, current, unloadable, rankers, most)
+        return _Evidence(dataset, clicks, spelled, before, current, unloadable, rankers, most)
 
-    def selected(self, known: _Known) -> _Selected:
+    def selected(self, known: _Evidence) -> _FittedSelection:
         """Return the quick model, or what is best of the named rankers."""
         options, progress, compute = self.options, self.progress, self.compute
         dataset, names = known.dataset, fingerprints(known.dataset, options.features)
@@ -263,24 +263,26 @@ class _Training:
         if is_quick and dataset.unlabelled is None:
             quick = quick_model(dataset, names, progress)
         if quick is not None and quick.proof is not None and quick.serve is not None:
-            return _Selected(quick.selection, quick.proof, quick.serve, quick.held_out)
+            return _FittedSelection(quick.selection, quick.proof, quick.serve, quick.held_out)
         rankers = (SAVED_BY,) if is_quick else known.rankers
         selected = quick.selection if quick else select(dataset, rankers, names, progress, compute)
         return self.fitted(known, selected)
 
-    def fitted(self, known: _Known, selection: Selection) -> _Selected:
+    def fitted(self, known: _Evidence, selection: Selection) -> _FittedSelection:
         """Return what was selected, fitted as its recipe says."""
         served = selection.served or selection
         recipes = [selection.recipe, *([] if self.options.dry_run else [served.recipe])]
         fits = fit_twice(known.dataset, recipes, self.progress, self.compute)
-        return _Selected(selection, next(fits), lambda: (next(fits), None))
+        return _FittedSelection(selection, next(fits), lambda: (next(fits), None))
 
-    def published(self, known: _Known, selected: _Selected) -> TrainReport:
+    def published(self, known: _Evidence, selected: _FittedSelection) -> TrainReport:
         """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
         options, wait, progress, compute = self.options, self.wait, self.progress, self.compute
         dataset, selection, candidate = known.dataset, selected.selection, selected.proof
         how = selection.combination.how
-        bare = replace(dataset, views={}) if candidate.unseen is not None else dataset
+        stacked = bool(ranker_spec(candidate.recipe.ranker).stacked_class)
+        needs_rows = candidate.unseen is None or (stacked and len(dataset) <= CROSS_FITTED)
+        bare = dataset if needs_rows else replace(dataset, views={})
         of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
         proof, proof_seen = _proven(known, selected, of_proof, compute)
         forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
@@ -300,8 +302,9 @@ class _Training:
             of_served = calibrated(how, served_fit, bare, served.combination)
             served_fit = replace(served_fit, left_out=no_scores, below=no_scores)
             served = replace(served, combination=of_served)
+            unproven = [w.term for w in saved if not w.is_proven]
             about, arrays = make_model(
-                dataset, served, served_fit, candidate, of_proof, extra, tags
+                dataset, served, served_fit, candidate, of_proof, extra, tags, unproven
             )
             about["basis"], about["most_words"] = dataset.basis(), known.most_words
             about["words"], about["proof_seen"] = n_words, proof_seen
@@ -347,16 +350,16 @@ class _Training:
         except KeyboardInterrupt:
             in_use = "The quick model is in use, and finished" if first else "Finished"
             raise Interrupted(
-                f"Cancelled. {in_use} trials are kept. To go on with them: sightline train --search"
+                f"Cancelled. {in_use} trials are kept. To resume: sightline train --search"
             ) from None
         if first is None:
             raise harmful
-        table = first.table if selection is None else selection.table
-        return replace(first, table=table, search=summary)
+        table = summary.table or first.table
+        return replace(first, table=table, not_tried=summary.not_tried, search=summary)
 
 
 def _proven(
-    known: _Known, selected: _Selected, combination: Combination, compute: Mapper | None
+    known: _Evidence, selected: _FittedSelection, combination: Combination, compute: Mapper | None
 ) -> tuple[GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
@@ -489,6 +492,7 @@ def make_model(
     proof_combination: Combination,
     saved: SavedWordModel | None = None,
     tags: TagProbabilities | None = None,
+    unproven: Sequence[int] = (),
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
@@ -513,7 +517,7 @@ def make_model(
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, floors, curve, aliases, tags,
+        selected.cutoff, served, proof_fit, floors, curve, aliases, tags, unproven,
     )  # fmt: skip
 
 
