@@ -45,6 +45,7 @@ SUBJECTS = (
     "cluster",
     "mixing",
     "growth",
+    "train-ridge",
 )
 
 
