@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sightline.collection import Collection
@@ -37,7 +38,9 @@ def poor_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planted(folder: Path) -> StoreFolder:
     words, rows = clusters(240, 12, noise=0.8)
-    return plant(folder, words, {"signal": rows, "noise": noise_like(rows) + rows / 2})
+    return plant(
+        folder, words, {"signal": rows, "noise": noise_like(rows) + np.float32(0.5) * rows}
+    )
 
 
 def searched(

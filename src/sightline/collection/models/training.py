@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline._typing import Floats
+from sightline._typing import Arrays, Floats
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
 from sightline.collection.models.halving import Budget, SearchSummary, search
@@ -277,50 +277,63 @@ class _WordTraining:
 
     def published(self, known: _Evidence, selected: _FittedSelection) -> TrainReport:
         """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
-        options, wait, progress, compute = self.options, self.wait, self.progress, self.compute
-        dataset, selection, candidate = known.dataset, selected.selection, selected.proof
-        how = selection.combination.how
+        options, dataset, selection = self.options, known.dataset, selected.selection
+        candidate, how = selected.proof, selection.combination.how
         stacked = bool(ranker_spec(candidate.recipe.ranker).stacked_class)
         needs_rows = candidate.unseen is None or (stacked and len(dataset) <= CROSS_FITTED)
         bare = dataset if needs_rows else replace(dataset, views={})
         of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
-        proof, proof_seen = _proven(known, selected, of_proof, compute)
+        proof, proof_seen = _proven(known, selected, of_proof, self.compute)
         forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
         candidate = replace(candidate, left_out=no_scores, below=no_scores)
-        served, served_fit, scores = selection.served or selection, None, None
+        course = course_summary(candidate.arrays)
+        served, fitted, scores = selection.served or selection, None, None
         if not options.dry_run:
-            served_fit, scores = selected.serve()
-        saved = saved_report(dataset, candidate, of_proof, known.spelled, served_fit)
-        tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
+            fitted, scores = selected.serve()
+        saved = saved_report(dataset, candidate, of_proof, known.spelled, fitted)
+        tags = None if fitted is None else TagProbabilities.of(dataset, fitted)
         extra = None
         if dataset.saved is not None:
             extra = learn_saved(dataset.saved, selection.recipe.features, known.spelled)
             saved = extra.words
         n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
         name, version = known.before, 0
-        if served_fit is not None:
-            of_served = calibrated(how, served_fit, bare, served.combination)
-            served_fit = replace(served_fit, left_out=no_scores, below=no_scores)
+        if fitted is not None:
+            of_served = calibrated(how, fitted, bare, served.combination)
             served = replace(served, combination=of_served)
+            fitted = replace(fitted, left_out=no_scores, below=no_scores)
             unproven = [w.term for w in saved if not w.is_proven]
             about, arrays = make_model(
-                dataset, served, served_fit, candidate, of_proof, extra, tags, unproven
+                dataset, served, fitted, candidate, of_proof, extra, tags, unproven
             )
-            about["basis"], about["most_words"] = dataset.basis(), known.most_words
             about["words"], about["proof_seen"] = n_words, proof_seen
             about["figures"] = _figures(proof, selection.table, forced)
-            name, version = publish(
-                WORDS, self.store_folder, about, arrays,
-                started_from=known.before, learned_from=_learned_from(dataset),
-                note=f"train: {served.recipe}", wait=wait, progress=progress,
-                scorer=lambda model: segment_scorer(model, compute, scores),
-            )  # fmt: skip
+            # From here on the rows are those of the written model.
+            del selected, candidate, fitted
+            name, version = self._put_in_use(known, about, arrays, str(served.recipe), scores)
         return TrainReport(
-            str(served.recipe), how, proof, selection.table, n_words,
-            len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
-            time.monotonic() - self.started, selection.not_tried, known.clicks,
-            course_summary(candidate.arrays), saved, served.recipe,
-            None if tags is None else tags.suspected,
+            str(served.recipe), how, proof, selection.table, n_words, len(dataset),
+            dataset.left_out, name, version, not proof.is_proven, forced,
+            time.monotonic() - self.started, selection.not_tried, known.clicks, course, saved,
+            served.recipe, None if tags is None else tags.suspected,
+        )  # fmt: skip
+
+    def _put_in_use(
+        self,
+        known: _Evidence,
+        about: dict[str, Json],
+        arrays: Arrays,
+        recipe: str,
+        scores: KnownScores | None,
+    ) -> tuple[str, int]:
+        """Save a model and publish it; the rows of the data set are not needed any more."""
+        about["basis"], about["most_words"] = known.dataset.basis(), known.most_words
+        known.dataset.views.clear()
+        return publish(
+            WORDS, self.store_folder, about, arrays,
+            started_from=known.before, learned_from=_learned_from(known.dataset),
+            note=f"train: {recipe}", wait=self.wait, progress=self.progress,
+            scorer=lambda model: segment_scorer(model, self.compute, scores),
         )  # fmt: skip
 
     def searched(self, budget: Budget) -> TrainReport:
