@@ -46,6 +46,7 @@ SUBJECTS = (
     "mixing",
     "growth",
     "train-growth",
+    "train-ridge",
 )
 
 

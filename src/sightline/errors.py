@@ -6,6 +6,7 @@ SightlineError                exit 1
 │   │   └── QueryTooLong               a query longer than one may be: search by a text
 │   ├── NoModel                        there is no word model yet
 │   ├── NotFittedError                 an estimator is used before fit; also a ValueError
+│   ├── NoTagProbabilities             the word model does not know which tags are probably wrong
 │   ├── NoSpace                        no model has a space shared by words and pictures
 │   └── NoRegions                      there is no region model yet
 ├── ParameterError            exit 2   a parameter out of its range; also a ValueError
@@ -59,6 +60,10 @@ class QueryTooLong(QueryError):
 
 class NoModel(UsageError):
     """There is no word model yet."""
+
+
+class NoTagProbabilities(UsageError):
+    """The word model does not know which tags are probably wrong."""
 
 
 class NoSpace(UsageError):

@@ -280,6 +280,8 @@ class Top:
     scores: NDArray[np.float32]
 
 
+# In place of a probability, where too few held-out pictures measure a word.
+NOT_YET_PROVEN = "not yet proven"
 MatchKind = Literal["exact", "predicted", "partial", "suggested", "similar"]
 
 
@@ -317,7 +319,10 @@ class Hit:
         Whether a model contributed to the score.
     probability : float or None
         The calibrated probability that the picture fits, of a prediction or suggestion by words
-        alone.
+        alone; None for a word that is not yet proven.
+    proven : bool
+        False for a prediction by a word that too few held-out pictures have measured, so that its
+        probability would claim too much.
     """
 
     picture: int
@@ -327,6 +332,7 @@ class Hit:
     root: bytes = field(default=b"", repr=False, compare=False)
     learned: bool = field(default=False, repr=False)
     probability: float | None = None
+    proven: bool = field(default=True, repr=False)
 
     @property
     def label(self) -> str:
@@ -336,6 +342,8 @@ class Hit:
         ('exact', 'partial')
         >>> Hit(1, b"a.jpg", 0.8, "predicted", probability=0.841).label
         '84 %'
+        >>> Hit(1, b"a.jpg", 0.8, "predicted", proven=False).label
+        'not yet proven'
         >>> Hit(1, b"a.jpg", 0.8, "suggested", probability=0.8).label
         'suggested 80 %'
         >>> Hit(1, b"a.jpg", 0.8123, "similar").label
@@ -343,6 +351,8 @@ class Hit:
         """
         if self.match == "similar":
             return f"{self.score:.3f}"
+        if self.match == "predicted" and not self.proven:
+            return NOT_YET_PROVEN
         if self.match == "predicted" and self.probability is not None:
             return percent(self.probability)
         if self.match == "suggested" and self.probability is not None:
@@ -372,5 +382,6 @@ class Hit:
         return {
             "id": self.picture, "path": os.fsdecode(os.path.join(root, self.path)),
             "score": self.score, "match": self.match, "probability": self.probability,
+            "proven": self.proven,
             "picture": self.picture, "tagged": self.tagged, "learnt": self.learned,
         }  # fmt: skip

@@ -150,7 +150,9 @@ def test_a_contact_sheet_is_drawn_outside_the_collection_only(indexed: Shell) ->
     ("arguments", "code", "said"),
     [
         (("search", 'tree "snow'), 2, "sightline: "),
-        (("search", "tree ./x.jpg"), 1, "Run: sightline index --features"),
+        (("search", "tree ./x.jpg"), 1, "sightline: There is no picture ./x.jpg"),
+        (("judge", "--like", "x.jpg"), 1, "sightline: There is no picture x.jpg"),
+        (("similar", "x.jpg"), 1, "sightline: There is no picture x.jpg"),
         (("search",), 2, "Name a query"),
         (("serach", "tree"), 2, "No such command"),
         (("index", "--workers", "-1"), 2, "must be between 0 and 256. Got -1."),
@@ -166,6 +168,8 @@ def test_mistakes_get_one_line_and_a_code(
     ran = indexed(*arguments)
     assert ran.code == code
     assert said in ran.err and "Traceback" not in ran.err
+    # Nothing was computed before the mistake was noticed.
+    assert "index:" not in ran.err
 
 
 def test_nothing_indexed_yet(shell: Shell) -> None:

@@ -53,9 +53,11 @@ def test_judge_save_train_and_search(shell: Shell, monkeypatch: pytest.MonkeyPat
     assert "Learned against pictures without tags: 'scarlet' is on 3 pictures" in ran.out
     assert "Tag or judge more pictures." in ran.out
     assert "Trained 1 word on 90 pictures" in ran.out
-    lines = [line.split("\t") for line in shell("search", "scarlet", "-t", "40").out.splitlines()]
+    ran = shell("search", "scarlet", "-t", "40")
+    lines = [line.split("\t") for line in ran.out.splitlines()]
     assert [label for label, _ in lines[:3]] == ["exact"] * 3
-    predicted = [path for label, path in lines if label.endswith(" %")]
+    assert "not yet proven: scarlet (learned from 3 pictures)" in ran.err
+    predicted = [path for label, path in lines if label == "not yet proven"]
     assert len(predicted) >= 5 and sum(map(is_red, predicted)) >= 0.9 * len(predicted)
     said = json.loads(shell("train", "--json", "--dry-run").out)
     (saved,) = said["saved"]

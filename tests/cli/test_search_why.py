@@ -65,6 +65,16 @@ def test_words_stand_below_each_hit_and_the_parts_are_drawn(trained: Shell, here
     assert fingerprint(trained.photos) == before
 
 
+def test_words_with_a_sign_say_whether_tags_or_a_prediction_decided(trained: Shell) -> None:
+    ran = trained("search", "cold -red", "--why", "-k", "40", "--no-cutoff")
+    assert ran.code == 0, ran.err
+    signs = [x for x in ran.out.splitlines() if x.startswith("\t-red")]
+    hits = [x for x in ran.out.splitlines() if not x.startswith("\t")]
+    assert len(signs) == len(hits)
+    assert any("by tags: not tagged" in x for x in signs)
+    assert any("predicted: " in x and " % likely, so " in x for x in signs)
+
+
 def test_json_holds_words_and_parts_and_draws_only_when_asked(trained: Shell, here: Path) -> None:
     ran = trained("search", "red warm", "-t", "2", "--why", "--json")
     said = json.loads(ran.out)

@@ -101,7 +101,7 @@ def test_exactly_the_planted_faults_are_named(
     photos.mkdir()
     for i in range(60):
         (photos / f"{i % 26 + 97:c}-{i:02}.png").write_bytes(good("PNG", 16, 12, seed=i))
-        (photos / f"{i % 26 + 97:c}-{i:02}.txt").write_text(f"all, word{i % 7}")
+        (photos / f"{i % 26 + 97:c}-{i:02}.txt").write_text(f"paint, word{i % 7}")
     counts = {"crash": 2, "exit": 2, "hang": 2, "hog": 6}
     guilty = [f"{fault}-{n}.png" for fault, count in counts.items() for n in range(count)]
     for name in guilty:
@@ -114,7 +114,7 @@ def test_exactly_the_planted_faults_are_named(
         named = {s.path.decode(): s.kind for s in report.skipped}
         assert named == {name: PLANTED[name.split("-")[0]] for name in guilty}
         assert (report.seen, report.indexed) == (72, 60)
-        hits = [(h.picture, h.path, h.score) for h in c.search("all word3", k=100).hits]
+        hits = [(h.picture, h.path, h.score) for h in c.search("paint word3", k=100).hits]
         assert len(hits) == 60
         outcomes.append((hits, report.skipped, c.pictures.thumbnails([h[0] for h in hits])))
     assert outcomes[0] == outcomes[1]

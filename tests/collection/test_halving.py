@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sightline.collection import Collection
@@ -37,7 +38,9 @@ def poor_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planted(folder: Path) -> StoreFolder:
     words, rows = clusters(240, 12, noise=0.8)
-    return plant(folder, words, {"signal": rows, "noise": noise_like(rows) + rows / 2})
+    return plant(
+        folder, words, {"signal": rows, "noise": noise_like(rows) + np.float32(0.5) * rows}
+    )
 
 
 def searched(
@@ -154,7 +157,7 @@ def test_a_second_interrupt_keeps_the_quick_model(
 def test_a_search_goes_on_where_the_quick_model_is_no_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, tried = training._Training.published, []
+    real, tried = training._WordTraining.published, []
 
     def harmful(self: object, *args: object) -> TrainReport:
         tried.append(args)
@@ -162,7 +165,7 @@ def test_a_search_goes_on_where_the_quick_model_is_no_good(
             raise NotBetter("The new word model is worse than the untrained order.")
         return real(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(training._Training, "published", harmful)
+    monkeypatch.setattr(training._WordTraining, "published", harmful)
     store_folder = planted(tmp_path / "store")
     report = searched(store_folder)
     assert report.version and versions(store_folder)[0] == report.model

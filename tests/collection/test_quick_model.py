@@ -15,7 +15,7 @@ from sightline.collection.models.dataset import Dataset, load_dataset, split
 from sightline.collection.models.landmarks import LandmarksOf
 from sightline.collection.models.recipe import Recipe, fit
 from sightline.collection.models.training import TrainOptions, train
-from sightline.collection.models.word_model import SegmentScorer, load_word_model
+from sightline.collection.models.word_model import SegmentScorer, from_saved, load_word_model
 from sightline.errors import UsageError
 from sightline.progress import NoProgress
 from sightline.store.folder import StoreFolder
@@ -96,7 +96,7 @@ def test_published_scores_are_those_of_the_model(
     run(stores[0], PLAIN)
     monkeypatch.setattr(
         training, "segment_scorer",
-        lambda saved, compute, known: SegmentScorer(training_model(saved)),
+        lambda saved, compute, known: SegmentScorer(from_saved(saved)),
     )  # fmt: skip
     run(stores[1], PLAIN)
     published = []
@@ -106,12 +106,6 @@ def test_published_scores_are_those_of_the_model(
     for known, computed in zip(*published, strict=True):
         assert known is not None and computed is not None
         assert np.asarray(known.rows) == pytest.approx(np.asarray(computed.rows), abs=2e-4)
-
-
-def training_model(saved: object) -> object:
-    from sightline.collection.models.word_model import from_saved
-
-    return from_saved(saved)  # type: ignore[arg-type]
 
 
 def test_landmarks_are_stored_once_and_the_proof_scores_as_before(tmp_path: Path) -> None:

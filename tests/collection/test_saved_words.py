@@ -40,7 +40,7 @@ def untagged(tmp_path: Path) -> Collection:
     photos.mkdir()
     for i in range(120):
         (photos / f"{i:04d}.jpg").write_bytes(b"x")
-    return Collection.open(photos, store=tmp_path / "store")
+    return Collection.open(photos, store=tmp_path / "store", features="deep")
 
 
 def of_kind(kind: int, first: int = 2, last: int = 120) -> list[int]:
@@ -136,6 +136,43 @@ def fit_without(recipe: Recipe, sample: Dataset, row: int) -> float:
     return float(fitted.scores(sample.only(~rest).views)[0, 0])
 
 
+def test_a_word_that_few_held_out_pictures_measure_shows_no_probability(
+    untagged: Collection,
+) -> None:
+    judged_and_saved(untagged, "cat", 3)
+    untagged.train()
+    results = untagged.search("cat", 50)
+    predicted = [h for h in results if h.match == "predicted"]
+    assert len(predicted) >= 10
+    assert {(h.label, h.probability, h.proven) for h in predicted} == {
+        ("not yet proven", None, False)
+    }
+    # They are ordered as ever, and pictures that have the word are as sure as ever.
+    assert [h.score for h in predicted] == sorted((h.score for h in predicted), reverse=True)
+    assert {h.label for h in results if h.tagged} == {"exact"}
+    assert [(w.word, w.pictures) for w in results.unproven] == [("cat", 3)]
+    (described,) = untagged.pictures.describe(predicted[0].picture).words
+    assert described.word == "cat" and not described.proven
+    (text,) = {h.label for h in untagged.search_text("a cat, and nothing else", 5)}
+    assert text == "not yet proven"
+
+
+def test_a_word_that_enough_held_out_pictures_measure_shows_its_probability(
+    untagged: Collection,
+) -> None:
+    kinds = [np.array(of_kind(k)) for k in range(KINDS)]
+    first, *rest = max(kinds, key=lambda pictures: (fold_of(pictures) == HELD_OUT).sum()).tolist()
+    with untagged.judge(pictures=first) as session:
+        session.mark(positive=rest, negative=of_kind(kind_of(first) - 1)[:9])
+        session.save_as("cat")
+    (cat,) = untagged.train().saved
+    assert cat.is_proven
+    results = untagged.search("cat", 120, cut=False)
+    predicted = [h for h in results if h.match == "predicted"]
+    assert predicted and all(h.label.endswith("%") and h.proven for h in predicted)
+    assert results.unproven == ()
+
+
 @pytest.mark.parametrize("words", [["cat"], ["cat", "dog"]])
 def test_three_tags_among_untagged_pictures_teach_a_word(tmp_path: Path, words: list[str]) -> None:
     _, rows = clusters(120, KINDS, noise=0.4)
@@ -148,7 +185,7 @@ def test_three_tags_among_untagged_pictures_teach_a_word(tmp_path: Path, words: 
     photos.mkdir()
     for i in range(120):
         (photos / f"{i:04d}.jpg").write_bytes(b"x")
-    c = Collection.open(photos, store=tmp_path / "store")
+    c = Collection.open(photos, store=tmp_path / "store", features="deep")
     report = c.train()
     assert sorted(w.word for w in report.saved) == words and not any(
         w.is_proven for w in report.saved
@@ -168,7 +205,7 @@ def test_with_enough_tagged_pictures_those_without_tags_take_no_part(tmp_path: P
     tags = [words[i] if i % 3 == 0 else [] for i in range(120)]
     plant(tmp_path / "store", tags, {"deep": rows})
     (tmp_path / "photos").mkdir()
-    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store", features="deep"))
     assert sample.unlabelled is None and sample.saved is None and len(sample) == 40
 
 
@@ -179,7 +216,7 @@ def test_a_word_on_nearly_all_tagged_pictures_is_learned_beside_the_others(tmp_p
         tags[p - 1] = ["holiday"] + ["red"] * (kind_of(p) == 0)
     plant(tmp_path / "store", tags, {"deep": rows})
     (tmp_path / "photos").mkdir()
-    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store"))
+    sample = known(Collection.open(tmp_path / "photos", store=tmp_path / "store", features="deep"))
     assert sample.terms.tolist() == [term_id("red")]
     assert sample.saved is not None and sample.saved.terms.tolist() == [term_id("holiday")]
     assert len(sample.saved) == 120
@@ -189,7 +226,7 @@ def test_a_word_on_planted_noise_is_said_to_be_no_better_than_chance(tmp_path: P
     rng = np.random.default_rng(5)
     plant(tmp_path / "store", [[]] * 60, {"deep": rng.normal(size=(60, 16)).astype(np.float32)})
     (tmp_path / "photos").mkdir()
-    c = Collection.open(tmp_path / "photos", store=tmp_path / "store")
+    c = Collection.open(tmp_path / "photos", store=tmp_path / "store", features="deep")
     with c.judge(pictures=1) as session:
         session.mark(positive=[2, 3, 4], negative=[5, 6, 7])
         session.save_as("noise")

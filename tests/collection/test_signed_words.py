@@ -144,3 +144,40 @@ def test_pages_of_a_list_join_to_the_whole(c: Collection) -> None:
 def test_scores_fall(c: Collection) -> None:
     values = [h.score for h in c.search("warm +red -yellow", 500, cut=False)]
     assert (np.diff(values) <= 0).all()
+
+
+def test_why_says_of_each_hit_whether_tags_or_a_prediction_decided_on_a_sign(
+    c: Collection,
+) -> None:
+    positive, negative = scores(c, "warm"), scores(c, "red")
+    hits = c.search("warm -red", 500, cut=False).hits
+    whys = c.explain("warm -red", hits=hits, pictures=0)
+    assert {number(w.hit.name) >= UNTAGGED for w in whys} == {True, False}
+    for w in whys:
+        (sign,) = w.signs
+        assert (str(sign), sign.tagged) == ("-red", False)
+        if number(w.hit.name) < UNTAGGED:
+            assert sign.by == "tags" and sign.factor == 1.0
+            assert sign.text().startswith("by tags: not tagged (")
+            continue
+        assert sign.by == "prediction"
+        assert sign.probability == pytest.approx(negative[w.hit.name], abs=2e-6)
+        # What is left of the probability is what the hit shows.
+        expected = positive[w.hit.name] * sign.factor
+        assert w.hit.score == pytest.approx(expected, abs=2e-6)
+        assert w.lines()[-1].startswith("-red  predicted: ")
+    assert {"of the probability is left", "behind all others"} <= {
+        text for w in whys for text in ("of the probability is left", "behind all others")
+        if text in w.signs[0].text()
+    }  # fmt: skip
+
+
+def test_why_names_the_probability_of_a_required_word(c: Collection) -> None:
+    hits = c.search("warm +red", 500).hits
+    whys = c.explain("warm +red", hits=hits, pictures=0)
+    predicted = [w.signs[0] for w in whys if w.signs[0].by == "prediction"]
+    tagged = [w.signs[0] for w in whys if w.signs[0].by == "tags"]
+    assert predicted and tagged and all(s.text() == "by tags: tagged" for s in tagged)
+    for s in predicted:
+        assert s.probability is not None and s.cutoff is not None and s.probability >= s.cutoff
+        assert " likely, of at least " in s.text()

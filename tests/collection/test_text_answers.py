@@ -132,6 +132,8 @@ def test_the_model_that_is_better_for_held_out_texts_answers(
         assert alone.text_answer == TextAnswer("words", "no text model")
         assert [w.word for w in alone.not_learned] == ["zyxwvut"]
         assert alone.wording.stop_words == ("a", "and", "of")
+        # A text has no quotes to search them by.
+        assert alone.wording.lines() == ["3 stop words left out: a, and, of"]
     figures = train_texts(store_folder).proof.extra
     with store_folder.reader() as reader:
         answered = ask(reader, "word1").text_answer

@@ -21,7 +21,15 @@ from sightline.collection.models.training import TrainOptions, train
 from sightline.compute.ray_cluster import _reraised, memory, node, staging
 from sightline.compute.ray_cluster.identity import identity
 from sightline.compute.ray_cluster.messages import pack_jobs
-from sightline.contracts import Part, PartDone, PartTask, SerialMapper, SharedArrays
+from sightline.contracts import (
+    Done,
+    Failed,
+    Part,
+    PartDone,
+    PartTask,
+    SerialMapper,
+    SharedArrays,
+)
 from sightline.progress import NoProgress
 from sightline.testing.compute import ECHO_TASK
 from tests.factories.planted_stores import clusters, plant
@@ -155,15 +163,48 @@ def test_every_ranker_learns_from_matrices_it_may_not_write(
     assert found[0] and found[0] == found[1]
 
 
-def test_a_batch_can_be_cancelled_on_a_cluster_that_ignores_interrupts() -> None:
+@pytest.fixture
+def ignored_interrupts() -> Iterator[None]:
+    """Ignore SIGINT, as a cluster does that a shell started in the background."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        node.run_batch(identity(), ECHO_TASK, "describe", 60.0, pack_jobs([]), [])
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        # A second one must not break into clearing up.
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ignored_interrupts")
+def test_a_batch_can_be_cancelled_on_a_cluster_that_ignores_interrupts() -> None:
+    interrupts = node._Interrupts()
+    with pytest.raises(KeyboardInterrupt), interrupts.allowed():
         signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-        node._limited(60.0).close()
-        node._limited.cache_clear()
+    # A second cancellation does not interrupt the clean-up, nor what comes after it.
+    signal.raise_signal(signal.SIGINT)
+    with interrupts.allowed():
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("ignored_interrupts")
+@pytest.mark.parametrize("name", ["_locked_folder", "LockedFolder.cleanup"])
+def test_a_batch_cancelled_while_its_folder_is_made_or_removed_leaves_no_folder(
+    name: str, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = staging._locked_folder if name == "_locked_folder" else staging.LockedFolder.cleanup
+    ran = []
+
+    def cancelled(*args: Any) -> Any:
+        result = real(*args)
+        signal.raise_signal(signal.SIGINT)
+        return result
+
+    def answer(*args: Any) -> list[Done | Failed]:
+        ran.append(args)
+        return []
+
+    monkeypatch.setattr(f"sightline.compute.ray_cluster.staging.{name}", cancelled)
+    monkeypatch.setattr(node, "_answers", answer)
+    message = pack_jobs([])
+    if name == "_locked_folder":
+        with pytest.raises(KeyboardInterrupt):
+            node.run_batch(identity(), ECHO_TASK, "decode", 60.0, message, ())
+    else:
+        node.run_batch(identity(), ECHO_TASK, "decode", 60.0, message, ())
+    assert bool(ran) == (name != "_locked_folder") and not list(own_folder.iterdir())

@@ -37,7 +37,7 @@ OPEN = "() => document.querySelectorAll('details').forEach((d) => { d.open = tru
 PLACES = {
     "welcome": ("#/search", ".notice .chip"),
     "found": ("#/search?q=cow%20mooo", ".tile img"),
-    "like": ("#/search?like=1&like=2", ".tile img"),
+    "like": ("#/search?like=1&positive=2&negative=3", ".tile img"),
     "nothing": ("#/search?q=%2Bsky%20%2Bxyzzy", ".notice"),
     "review": ("#/review", "#review-question"),
     "sessions": ("#/sessions", "#sessions li"),

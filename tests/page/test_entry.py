@@ -44,9 +44,8 @@ def test_an_unknown_address_is_a_page_too(visit: Visits, own: Served) -> None:
 
 def test_every_view_has_a_title_and_a_place_in_the_menu(visit: Visits, own: Served) -> None:
     visitor = visit(own)
-    # No model of regions was trained here, and the views that need it say so.
+    # No model of regions was trained here, and the view that needs it says so.
     visitor.watch.expect("/v1/tags")
-    visitor.watch.expect("/v1/scenes")
     for view in VIEWS:
         visitor.go(f"#/{view}")
         link = visitor.page.get_by_role("navigation").get_by_role("link", name=view.capitalize())

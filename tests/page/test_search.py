@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.factories.photos import COLOURS
-from tests.page.visit import Visitor, expect
+from tests.factories.servers import painted, running
+from tests.page.visit import Visitor, Visits, expect
 
 
 @pytest.fixture
@@ -32,15 +33,15 @@ def colour_of(name: str) -> str:
     return list(COLOURS)[int(name.rpartition("/")[2][:3]) % len(COLOURS)]
 
 
-def test_the_first_search_shows_pictures_with_scores_and_marks(visitor: Visitor) -> None:
+def test_the_first_search_shows_pictures_with_their_kind_of_match(visitor: Visitor) -> None:
     page = visitor.go()
     expect(page.get_by_text("102 pictures, 90 of them with words")).to_be_visible()
     tiles = visitor.search("red")
-    expect(tiles.first).to_have_attribute("aria-label", re.compile(r", score \d.*, exact"))
+    expect(tiles.first).to_have_attribute("aria-label", re.compile(r"\.png, exact$"))
     assert {colour_of(n) for n in names(visitor, 15)} == {"red"}
     # The rest is predicted: its pictures do not have the word.
     predicted = visitor.grid.locator(".predicted").first
-    expect(predicted).to_have_attribute("aria-label", re.compile("predicted"))
+    expect(predicted).to_have_attribute("aria-label", re.compile(r"\d %, predicted"))
     expect(predicted.locator("img")).to_have_js_property("complete", True)
     assert predicted.locator("img").evaluate("(i) => i.naturalWidth") > 0
     assert page.url.endswith("#/search?q=red")
@@ -194,6 +195,43 @@ def test_a_picture_is_dropped_or_pasted(visitor: Visitor, red: Path, how: str) -
     assert {colour_of(n) for n in names(visitor, 5)} == {"red"}
 
 
+def test_words_go_with_positive_and_negative_examples(visitor: Visitor) -> None:
+    visitor.watch.expect("/v1/where")
+    page = visitor.go()
+    visitor.search("warm")
+    chips = page.locator(".examples .chip")
+    for i, (button, said, fields) in enumerate(
+        (
+            ("Add as a negative example", "not similar to this", (0, 1)),
+            ("Add as a positive example", "similar to this", (1, 1)),
+        )
+    ):
+        expect(visitor.tiles.first).to_be_visible()
+        visitor.grid.focus()
+        page.keyboard.press("Enter")
+        with page.expect_request(lambda r: r.url.endswith("/v1/search")) as asked:
+            page.get_by_role("dialog").get_by_role("button", name=button).click()
+        body = asked.value.post_data_json
+        assert body is not None
+        assert body["query"] == "warm"
+        assert (len(body["positive"]), len(body["negative"])) == fields
+        expect(chips).to_have_count(i + 1)
+        expect(chips.filter(has_text=re.compile(f"^{said}"))).to_have_count(1)
+        # An example is no hit.
+        first = int(body["negative"][0])
+        expect(page.locator(".told").first).to_contain_text(" ms")
+        served = visitor.served.client.post("/v1/search", {**body, "k": 200})
+        assert first not in {h["id"] for h in served["hits"]}
+    assert "positive=" in page.url and "negative=" in page.url
+    page.reload()
+    expect(chips).to_have_count(2)
+    chips.filter(has_text="not similar").get_by_role("button").click()
+    expect(chips).to_have_count(1)
+    assert "negative=" not in page.url
+    visitor.go("#/search?negative=1")
+    expect(page.get_by_text("Add words or a positive example")).to_be_visible()
+
+
 def test_a_file_that_is_no_picture_is_refused_with_a_reason(
     visitor: Visitor, tmp_path: Path
 ) -> None:
@@ -278,6 +316,13 @@ def test_what_decided_on_words_with_a_sign_stands_above_the_hits(visitor: Visito
     expect(line).to_have_text("−red by tags, and by prediction on pictures without tags")
     visitor.search("warm")
     expect(line).to_have_count(0)
+    visitor.watch.expect("/v1/where")
+    visitor.search("warm -red")
+    expect(line).to_have_count(1)
+    visitor.grid.focus()
+    visitor.page.keyboard.press("Enter")
+    signs = visitor.page.get_by_role("dialog").locator(".why tr.sign")
+    expect(signs.first).to_contain_text(re.compile("by tags: |predicted: "))
 
 
 def test_mistyped_words_are_searched_as_what_was_meant(visitor: Visitor) -> None:
@@ -300,3 +345,20 @@ def test_a_text_that_is_too_long_for_a_query_is_searched_as_a_text(visitor: Visi
     expect(page.get_by_text("A query may have 64 words and 1,000 characters.")).to_be_visible()
     with page.expect_response(lambda r: r.url.endswith("/v1/search/text")):
         page.get_by_role("button", name="Search by the whole text").click()
+
+
+def test_hits_by_a_word_that_is_not_yet_proven_say_so(visit: Visits, tmp_path: Path) -> None:
+    c = painted(tmp_path, train=False, n=24)
+    c.train(rankers=["ridge"], force=True)
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[7, 13], negative=[2, 3])
+        session.save_as("scarlet")
+    c.train(rankers=["ridge"], force=True)
+    with running(c) as served:
+        visitor = visit(served)
+        page = visitor.go("#/search?q=scarlet")
+        expect(page.locator(".unproven")).to_contain_text("scarlet (learned from 2 pictures)")
+        predicted = visitor.grid.locator(".predicted").first
+        expect(predicted).to_have_attribute("aria-label", re.compile("not yet proven"))
+        expect(predicted).to_contain_text("◇ not yet proven")
+        expect(visitor.grid.locator(".predicted", has_text="%")).to_have_count(0)

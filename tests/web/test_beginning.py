@@ -30,6 +30,7 @@ ASKED: tuple[tuple[str, str, object, str], ...] = (
     ("GET", "/v1/topics/near?word=red", None, "no-space"),
     ("POST", "/v1/search/text", {"text": "red"}, "no-model"),
     ("POST", "/v1/tags", {}, "no-regions"), ("POST", "/v1/where", {"query": "red"}, "no-regions"),
+    ("POST", "/v1/tags/suspected", {}, "no-model"),
     ("GET", "/v1/scenes", None, "no-features"),
     ("GET", "/v1/export?format=csv&only=proposed", None, "no-regions"),
 )  # fmt: skip
@@ -106,6 +107,10 @@ def test_a_model_without_a_shared_space(tmp_path: Path) -> None:
             assert '"text": true' in reply.json["detail"]
         answered = s.ask("POST", "/v1/search/text", b'{"text": "red"}').json
         assert answered["hits"] and answered["text_answer"]["model"] == "words"
+        no_words = b'{"verb": "train", "similar": true, "search": 60}'
+        assert s.ask("POST", "/v1/jobs", no_words).status == 400
+        negative = b'{"verb": "train", "search": -1}'
+        assert s.ask("POST", "/v1/jobs", negative).status in (400, 422)
         two = s.ask("POST", "/v1/jobs", b'{"verb": "train", "text": true, "regions": true}')
         assert (two.status, two.code) == (400, "usage")
         assert s.ask("GET", "/v1/pictures/1/words").status == 200

@@ -15,6 +15,7 @@ from sightline.web.limits import Limits
 from sightline.web.routes.export import _Blocks
 from tests.factories.servers import Served, running
 from tests.factories.tagged_collections import copied
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -76,11 +77,7 @@ def test_clients_that_go_away_take_no_place(taught: Collection, temporary: Path)
             with socket.create_connection(("127.0.0.1", s.port)) as c:
                 host = f"Host: 127.0.0.1:{s.port}\r\nAuthorization: Bearer {s.service.token}"
                 c.sendall(f"GET /v1/export?format=coco HTTP/1.1\r\n{host}\r\n\r\n".encode())
-        for _ in range(500):
-            if s.ask("GET", "/v1/export?format=csv").status == 200:
-                break
-        else:
-            pytest.fail("Somebody who went away still has the place.")
+        until(lambda: s.ask("GET", "/v1/export?format=csv").status == 200, "a free place")
     assert list(temporary.iterdir()) == []
 
 

@@ -11,7 +11,8 @@ from sightline.collection import Collection
 from sightline.collection.filters import Filters
 from sightline.compute.inline import InlineCompute
 from sightline.web.client import ClientHits, ServiceError
-from tests.factories.servers import Served, grow
+from tests.factories import starting_words
+from tests.factories.servers import Served, grow, running
 
 
 def ids(found: object) -> list[int]:
@@ -179,6 +180,7 @@ def test_similar_and_a_picture_that_is_sent(served: Served, taught: Collection) 
 def test_a_long_text_finds_pictures(served: Served) -> None:
     found = served.post("/v1/search/text", {"text": "A red, warm evening. " * 50, "limit": 6}).json
     assert len(found["hits"]) == 6 and found["hits"][0]["learnt"]
+    assert "1 stop word left out: a" in found["said"]
 
 
 def test_describing_and_topics(served: Served, taught: Collection) -> None:
@@ -404,3 +406,67 @@ def test_the_answer_says_what_decided_on_words_with_a_sign(served: Served) -> No
     assert unknown == {"word": "xyzzy", "required": False, "tagged": 0, "predicted": False}
     assert served.client.search("warm -red").constraints == (red,)
     assert served.post("/v1/search", {"query": "warm", "k": 3}).json["constraints"] == []
+
+
+def test_why_says_what_decided_on_words_with_a_sign(served: Served) -> None:
+    untagged = served.post("/v1/search", {"query": "warm -red", "untagged": True, "k": 2}).json
+    tagged = served.post("/v1/search", {"query": "warm -red", "tagged": True, "k": 2}).json
+    pictures = [untagged["hits"][0]["id"], tagged["hits"][0]["id"]]
+    body = {"query": "warm -red", "pictures": pictures, "blocks": 2}
+    hits = served.post("/v1/why", body).json["hits"]
+    by = {h["hit"]["id"]: h["why"]["signs"] for h in hits}
+    ((predicted,), (decided,)) = (by[p] for p in pictures)
+    assert (predicted["word"], predicted["required"], predicted["by"]) == (
+        "red", False, "prediction",
+    )  # fmt: skip
+    assert predicted["factor"] == pytest.approx(1 - predicted["probability"], abs=1e-5)
+    assert decided["by"] == "tags" and decided["factor"] is None and not decided["tagged"]
+    assert decided["text"].startswith("by tags: not tagged")
+
+
+def test_hits_by_a_word_that_is_not_yet_proven_show_no_probability(own: Served) -> None:
+    c = own.service.collection
+    c.train(rankers=["ridge"], force=True)
+    with c.judge(pictures=1) as session:
+        session.mark(positive=[7, 13], negative=[2, 3])
+        session.save_as("scarlet")
+    c.train(rankers=["ridge"], force=True)
+    answer = own.post("/v1/search", {"query": "scarlet", "cut": False}).json
+    predicted = [h for h in answer["hits"] if h["match"] == "predicted"]
+    assert predicted and {(h["probability"], h["proven"]) for h in predicted} == {(None, False)}
+    assert answer["unproven"] == [{"word": "scarlet", "pictures": 2}]
+    proven = own.post("/v1/search", {"query": "red", "cut": False}).json
+    assert proven["unproven"] == [] and all(h["proven"] for h in proven["hits"])
+    words = own.client.get(f"/v1/pictures/{predicted[0]['id']}/words?k=50")["words"]
+    assert [w["word"] for w in words if not w["proven"]] == ["scarlet"]
+
+
+def test_nouns_that_no_model_has_learned_are_suggested(tmp_path: Path) -> None:
+    c = starting_words.collection(tmp_path, starting_words.rows_of([151] * 8 + [340] * 8))
+    with running(c) as served:
+        body = {"query": "dog", "k": 20, "cut": False, "count": True, "offset": 0}
+        found = served.post("/v1/search", body).json
+        assert {h["match"] for h in found["hits"]} == {"suggested"}
+        assert not any(h["tagged"] or h["learnt"] for h in found["hits"])
+        likely = [h["probability"] for h in found["hits"]]
+        assert likely == sorted(likely, reverse=True) and likely[0] > 0.2
+        # Where a list ends that is cut off; zebras are no dogs.
+        assert found["within"] == sum(p >= 0.2 for p in likely) < found["total"]
+        (word,) = found["suggested"]
+        assert word["word"] == "dog" and word["closeness"] > 0.5 and word["n_classes"] > 50
+        assert served.client.search("dog").hits[0].match == "suggested"
+        why = served.post("/v1/why", {"query": "dog", "pictures": [ids(found)[0]]}).json
+        (reason,) = why["hits"]
+        assert reason["hit"]["match"] == "suggested" and "network" in reason["why"]["problem"]
+        # They are no tags.
+        assert served.post("/v1/search", {"query": "dog", "predicted": False}).json["hits"] == []
+        export = served.ask("GET", "/v1/export?format=json").body.decode()
+        assert "dog" not in export
+
+
+def test_suggested_pictures_can_be_turned_off(tmp_path: Path) -> None:
+    made = starting_words.collection(tmp_path, starting_words.rows_of([151] * 8))
+    off = Collection.open(made.root, store=made.store_folder.path, starting_words=False)
+    with running(off) as served:
+        found = served.post("/v1/search", {"query": "dog"}).json
+        assert found["hits"] == [] and found["suggested"] == []

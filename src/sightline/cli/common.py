@@ -18,6 +18,7 @@ from sightline.registry import FEATURE_SETS
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
+    from sightline.collection.pictures import PictureLike
 
 FIX_PERMISSIONS = "sightline store verify --fix-permissions"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -115,11 +116,13 @@ def open_collection(
     return Collection.open(located[0], located[1], **flags)
 
 
-def compute_features(c: Collection, *, dense: bool = True) -> None:
+def compute_features(
+    c: Collection, examples: Sequence[PictureLike] = (), *, dense: bool = True
+) -> None:
     """Compute what similar pictures and sessions need, if pictures lack it."""
     from sightline.progress import ProgressBar
 
-    names = c.pictures.compute_features(dense=dense, progress=ProgressBar())
+    names = c.pictures.compute_features(examples, dense=dense, progress=ProgressBar())
     if names:
         click.echo(f"Computed once, to compare pictures by: {', '.join(names)}", err=True)
 

@@ -13,7 +13,7 @@ from sightline.cli.common import (
     print_csv,
     print_json,
 )
-from sightline.records import shown
+from sightline.records import NOT_YET_PROVEN, shown
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
@@ -67,7 +67,8 @@ def describe(
     else:
         for w in words:
             mark = "tagged" if w.tagged else "predicted" if w.fits else "unlikely"
-            click.echo(f"{w.score:.4f}\t{w.word}\t{mark}")
+            shown_as = f"{w.score:.4f}" if w.proven else NOT_YET_PROVEN
+            click.echo(f"{shown_as}\t{w.word}\t{mark}")
     if not words:
         click.echo("No word is above its cut-off. To show all: --no-cutoff", err=True)
     return 0

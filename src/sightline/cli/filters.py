@@ -104,10 +104,11 @@ def check_png(c: Collection, target: Path, what: str) -> None:
 def say_words(results: Results, query: str = "") -> None:
     """Report how the words of a query were taken, and those that the model has not learned."""
     from sightline.collection.corrections import correction_lines
-    from sightline.collection.query import not_learned_lines
+    from sightline.collection.query import not_learned_lines, unproven_lines
 
     lines = [*correction_lines(results.corrections), *results.wording.lines()]
     lines += not_learned_lines(results.not_learned, results.predicted)
+    lines += unproven_lines(results.unproven)
     for line in lines:
         click.echo(f"{query!r}: {line}" if query else line, err=True)
 

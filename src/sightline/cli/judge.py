@@ -67,7 +67,7 @@ def judge(
         raise UsageError("--undo undoes an answer of a session. Name it with --resume.")
     c = open_collection(collection, store, engine=engine)
     if positive:
-        compute_features(c)
+        compute_features(c, positive)
     session = c.judge(
         query, pictures=positive, resume=resume, feature=feature, filters=filters_of(**given)
     )

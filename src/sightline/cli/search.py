@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -186,8 +187,9 @@ def _compute_features(c: Collection, text: str, examples: tuple[Sequence[str], .
     """Compute what example pictures are compared by, if the query has any and pictures lack it."""
     from sightline.words.grammar import parse
 
-    if any(examples) or parse(text).pictures:
-        compute_features(c)
+    pictures = [*chain.from_iterable(examples), *(p.path for p in parse(text).pictures)]
+    if pictures:
+        compute_features(c, pictures)
 
 
 _COLUMNS = ("score", "path", "tagged", "learnt", "match", "probability")
@@ -281,6 +283,8 @@ def _by_kind(
     positive: Sequence[str], negative: Sequence[str]
 ) -> tuple[list[str], tuple[Sequence[str], Sequence[str]]]:
     """Return excluded words, and positive and negative example pictures."""
+    if not negative:
+        return [], (positive, [])
     from sightline.pictures.folder import is_picture_name
 
     pictures = [n for n in negative if is_picture_name(n)]

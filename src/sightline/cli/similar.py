@@ -79,7 +79,7 @@ def similar(
     c = open_collection(collection, store, top=top, engine=engine)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
-    compute_features(c, dense=False)
+    compute_features(c, [*pictures, *negative], dense=False)
     results = c.similar(*pictures, negative=negative, exact=exact, filters=filters_of(**given))
     say_how(results)
     if sheet:

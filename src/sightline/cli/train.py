@@ -48,8 +48,8 @@ _OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p
 
 _SEARCH = (
     "Publish the quick model, then search rankers, features and hyperparameters for a better one, "
-    "for so many seconds or until nothing is left to try. Ctrl-C ends the search with the best so "
-    "far; the next search goes on with its trials."
+    "for a number of seconds or until nothing is left to try. Ctrl-C ends the search with the best "
+    "so far; the next search resumes it."
 )
 
 _SOURCES = (
@@ -79,7 +79,7 @@ _KINDS = ("words", "similarity", "regions", "text")
 @click.option(
     "--search", is_flag=False, flag_value="", default=None, metavar="[SECONDS]", help=_SEARCH
 )
-@click.option("--trials", type=int, help="With --search: end after so many trials.")
+@click.option("--trials", type=int, help="The number of trials after which a search ends.")
 @click.option("--optimise", default="", help=_OPTIMISE)
 @click.option(
     "--features",

@@ -16,9 +16,10 @@ import numpy as np
 
 from sightline._typing import Ints
 from sightline.collection.synonyms import Stamp, SynonymList, load_synonyms, stamp_of
+from sightline.store.catalogue import IN_LANGUAGE
 from sightline.store.folder import Reader
 from sightline.words.folding import Lexeme, Lexicon
-from sightline.words.languages import Language, detect, language
+from sightline.words.languages import Language, detect, language, language_of_code
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import tokens
 
@@ -128,3 +129,14 @@ def _counts(reader: Reader) -> dict[str, int]:
     terms, counts = reader.snapshot.vocabulary()
     frequency = dict(zip(terms.tolist(), counts.tolist(), strict=True))
     return {word: frequency[i] for i, word in reader.catalogue.terms() if i in frequency}
+
+
+def language_of_source(source: str) -> str | None:
+    """Return the language of a source, "" for one that is not known; None if it names none.
+
+    >>> language_of_source("txt:pt_BR"), language_of_source("txt:tlh"), language_of_source("txt")
+    ('portuguese', '', None)
+    """
+    if not source.startswith(IN_LANGUAGE):
+        return None
+    return language_of_code(source.removeprefix(IN_LANGUAGE))

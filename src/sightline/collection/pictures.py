@@ -211,7 +211,11 @@ class Pictures:
             return [resolve_id(reader, self._collection.root, p) for p in pictures]
 
     def compute_features(
-        self, *, dense: bool = True, progress: Progress | None = None
+        self,
+        examples: Sequence[PictureLike] = (),
+        *,
+        dense: bool = True,
+        progress: Progress | None = None,
     ) -> tuple[str, ...]:
         """Compute what similar pictures and sessions need, if pictures lack it; return its names.
 
@@ -219,6 +223,8 @@ class Pictures:
 
         Parameters
         ----------
+        examples : sequence of path, id or hit
+            The pictures to compare with; if one of them is not there, nothing is computed.
         dense : bool
             Sessions and example pictures need a feature that is not mostly zero; `similar` does
             not.
@@ -230,6 +236,9 @@ class Pictures:
         from sightline.progress import NoProgress
 
         c = self._collection
+        with c.store_folder.reader() as reader:
+            for example in examples:
+                find_picture(reader, c.root, example)
         missing = missing_for_examples(c.store_folder, dense=dense)
         if missing.names:
             features = missing.to_index(c.settings, dry_run=False)

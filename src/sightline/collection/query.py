@@ -25,6 +25,7 @@ from sightline.collection.corrections import Correction, corrected
 from sightline.collection.lexicon import WordForms, word_forms
 from sightline.contracts import Json
 from sightline.errors import QueryError
+from sightline.records import NOT_YET_PROVEN
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
 from sightline.words.grammar import Query, Term
@@ -56,6 +57,42 @@ class NotLearned:
     def to_dict(self) -> dict[str, Json]:
         """Return the word as JSON."""
         return {"word": self.word, "pictures": self.pictures, "near": [*self.near]}
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """A word of a query that too few held-out pictures measure, learned from `pictures`.
+
+    Hits that it predicts show no probability.
+
+    >>> str(Unproven("scarlet", 3))
+    'scarlet (learned from 3 pictures)'
+    """
+
+    word: str
+    pictures: int
+
+    def __str__(self) -> str:
+        return f"{self.word} (learned from {self.pictures} picture{'s' * (self.pictures != 1)})"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the word as JSON."""
+        return {"word": self.word, "pictures": self.pictures}
+
+
+def unproven_lines(words: Sequence[Unproven]) -> list[str]:
+    """Say which words show no probability, and what to do.
+
+    >>> unproven_lines([Unproven("scarlet", 3)])[0]
+    'not yet proven: scarlet (learned from 3 pictures); its hits show no probability'
+    """
+    if not words:
+        return []
+    its = "its" if len(words) == 1 else "their"
+    return [
+        f"{NOT_YET_PROVEN}: {', '.join(map(str, words[:_NAMED]))}; {its} hits show no probability",
+        "to prove a word, judge more pictures that fit and train again",
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +152,14 @@ class Wording:
         Whether there were no others, so that they were searched as they are written.
     verbatim : tuple of tuple of str
         Words in quotes with the forms that the predictions stand for.
+    of_text : bool
+        Whether a whole text was asked, which has no syntax to search them.
     """
 
     stop_words: tuple[str, ...] = ()
     only_stop_words: bool = False
     verbatim: tuple[tuple[str, ...], ...] = ()
+    of_text: bool = False
 
     def lines(self) -> list[str]:
         """Say what was left out and what was taken as it is written.
@@ -128,10 +168,15 @@ class Wording:
         'stop words left out: a, of (in quotes they are searched)'
         >>> Wording(("a", "of"), verbatim=(("dogs", "dog"),)).lines()[1]
         '"dogs" matches this form alone; predictions are for dogs, dog'
+        >>> Wording(tuple(f"the{i}" for i in range(14)), of_text=True).lines()[0][:38]
+        '14 stop words left out: the0, the1, th'
         """
         more = f" and {len(self.stop_words) - _NAMED} more" if len(self.stop_words) > _NAMED else ""
         named = ", ".join(self.stop_words[:_NAMED]) + more
         lines = [f"stop words left out: {named} (in quotes they are searched)"] if named else []
+        if lines and self.of_text:
+            many = len(self.stop_words)
+            lines = [f"{many} stop word{'s' * (many != 1)} left out: {named}"]
         if self.only_stop_words:
             lines = ["all words are stop words: searched as they are written, nothing is predicted"]
         return lines + [
@@ -191,6 +236,8 @@ class ResolvedQuery:
         Words that were searched in place of mistyped ones.
     wording : Wording
         How the words were taken.
+    unproven : tuple of Unproven
+        Words that predict and are not yet proven.
     """
 
     words: tuple[str, ...]
@@ -210,6 +257,7 @@ class ResolvedQuery:
     wording: Wording = Wording()
     query: Query = field(default_factory=Query)
     corrections: tuple[Correction, ...] = ()
+    unproven: tuple[Unproven, ...] = ()
 
     @property
     def rare_forms(self) -> list[tuple[Ints, Ints]]:
@@ -246,6 +294,7 @@ class ResolvedQuery:
         only_tags = wording.only_stop_words
         in_use = model if learned and not only_tags else None
         missing = [w for w in words if w.learned is None]
+        constraints = resolver.constraints(asked, in_use)
         return cls(
             tuple(w.text for w in known),
             np.array([w.forms[0] for w in known], np.int64),
@@ -262,10 +311,11 @@ class ResolvedQuery:
             np.array(at, np.int64),
             () if model is None or only_tags else resolver.not_learned(missing),
             None if model is None or only_tags else bool(learned),
-            resolver.constraints(asked, in_use),
+            constraints,
             replace(wording, verbatim=resolver.verbatim(words) if in_use is not None else ()),
             query,
             corrections,
+            () if in_use is None else resolver.unproven(known, constraints),
         )
 
 
@@ -366,6 +416,18 @@ class _Resolver:
                 near = near_learned(self.table, self.snapshot, self.model, w.text, pictures)
             out.append(NotLearned(w.text, len(pictures), near))
         return tuple(out)
+
+    def unproven(
+        self, words: Sequence[_Word], constraints: Sequence[Constraint]
+    ) -> tuple[Unproven, ...]:
+        """Return words that predict, with a sign or without, and are not yet proven."""
+        learned = {w.learned: w.text for w in words if w.learned is not None}
+        learned |= {c.term: c.word for c in constraints if c.predicted and c.term not in learned}
+        model = self.model
+        if model is None or not len(model.unproven):
+            return ()
+        few = set(model.unproven.tolist())
+        return tuple(Unproven(w, model.n_pictures(t)) for t, w in learned.items() if t in few)
 
     def verbatim(self, words: Sequence[_Word]) -> tuple[tuple[str, ...], ...]:
         """Return words in quotes whose predictions stand for other forms too, with these."""

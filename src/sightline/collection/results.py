@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.collection.corrections import Correction
-from sightline.collection.query import Constraint, NotLearned, Wording
+from sightline.collection.query import Constraint, NotLearned, Unproven, Wording
 from sightline.collection.search.starting_words import StartingWords
 from sightline.contracts import Json
 from sightline.errors import MissingExtra, SightlineError
@@ -125,6 +125,8 @@ class Results:
         Words that were searched in place of mistyped ones.
     wording : Wording
         Stop words that were left out, and words that were taken as they are written.
+    unproven : tuple of Unproven
+        Words that predict and are not yet proven: hits by them show no probability.
     suggested : StartingWords
         Words that no model has learned and a network answers; hits by them have the match
         "suggested".
@@ -147,6 +149,7 @@ class Results:
     constraints: tuple[Constraint, ...] = field(default=(), kw_only=True)
     corrections: tuple[Correction, ...] = field(default=(), kw_only=True)
     wording: Wording = field(default_factory=Wording, kw_only=True)
+    unproven: tuple[Unproven, ...] = field(default=(), kw_only=True)
     suggested: StartingWords = field(default_factory=StartingWords, kw_only=True)
     store_folder: StoreFolder | None = field(default=None, kw_only=True, repr=False, compare=False)
     text_answer: TextAnswer | None = field(default=None, kw_only=True)
@@ -168,6 +171,7 @@ class Results:
             "wording": self.wording.to_dict(), "served": self.served,
             "text_answer": None if self.text_answer is None else self.text_answer.to_dict(),
             "suggested": [w.to_dict() for w in self.suggested.words],
+            "unproven": [w.to_dict() for w in self.unproven],
         }  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, object]]:
@@ -212,6 +216,7 @@ def hits_of(
     match: MatchKind | Callable[[int], MatchKind],
     learned: bool = False,
     probabilities: Sequence[float] | None = None,
+    proven: bool = True,
 ) -> tuple[list[Hit], int]:
     """Return pictures as hits, in the order given, and how many have no file any more."""
     facts = reader.catalogue.facts(ids)
@@ -221,7 +226,9 @@ def hits_of(
         if known is not None and has_file(root, known):
             kind = match if isinstance(match, str) else match(picture)
             likely = None if probabilities is None else round(probabilities[i], 6)
-            hits.append(Hit(picture, known.path, round(score, 6), kind, root, learned, likely))
+            hits.append(
+                Hit(picture, known.path, round(score, 6), kind, root, learned, likely, proven)
+            )
     return hits, len(ids) - len(hits)
 
 

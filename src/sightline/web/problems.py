@@ -38,6 +38,7 @@ _STATUS: tuple[tuple[type[errors.SightlineError], int, str], ...] = (
     (errors.QueryTooLong, 400, "query-too-long"),
     (errors.QueryError, 400, "query"),
     (errors.NoModel, 409, "no-model"),
+    (errors.NoTagProbabilities, 409, "no-tag-probabilities"),
     (errors.NoSpace, 409, "no-space"),
     (errors.NoRegions, 409, "no-regions"),
     (errors.UsageError, 400, "usage"),
@@ -61,6 +62,7 @@ _JOBS = {
     "nothing-indexed": '{"verb": "index"}',
     "no-pictures": '{"verb": "index"}',
     "no-model": '{"verb": "train"}',
+    "no-tag-probabilities": '{"verb": "train", "rankers": ["ridge"]}',
     "no-space": '{"verb": "train", "text": true}',
     "no-regions": '{"verb": "train", "regions": true}',
 }

@@ -175,7 +175,8 @@ class HitResponse(BaseModel):
     `match` is "exact" if the picture has every word, "predicted" if a model found it, "partial"
     if it has some of the words, "suggested" if a network found it, "similar" if it was compared
     with pictures. `probability` is how likely a prediction or suggestion by words alone fits, else
-    null; `score` only orders hits. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a
+    null: also if it is not `proven`, since too few held-out pictures measure one of the words.
+    `score` only orders hits. `name` (`path`), `tagged` (`match` is "exact") and `learnt` (a
     model took part in the score) are of earlier releases.
     """
 
@@ -184,6 +185,7 @@ class HitResponse(BaseModel):
     score: float
     match: MatchKind
     probability: float | None = None
+    proven: bool = True
     name: str
     tagged: bool
     learnt: bool
@@ -238,6 +240,13 @@ class TextAnswerResponse(BaseModel):
     remark: str
 
 
+class UnprovenResponse(BaseModel):
+    """A word that too few held-out pictures measure, and from how many pictures it was learned."""
+
+    word: str
+    pictures: int
+
+
 class StartingWordResponse(BaseModel):
     """A word that no model has learned and a network answers, by `classes` and others."""
 
@@ -260,7 +269,8 @@ class HitsResponse(BaseModel):
     prediction uses the other words. `predicted` is false if no word was learned, null if no model
     was used. `constraints` says of each word with a sign whether tags alone decided. `corrections`
     are words that were searched in place of mistyped ones; words in quotes are searched as typed.
-    `suggested` lists the words that a network answers, since no model has learned them.
+    `suggested` lists the words that a network answers, since no model has learned them. `unproven`
+    lists words that are not yet proven: hits that they predict have no probability.
     """
 
     version: int
@@ -274,6 +284,7 @@ class HitsResponse(BaseModel):
     constraints: tuple[ConstraintResponse, ...] = ()
     corrections: tuple[CorrectionResponse, ...] = ()
     suggested: tuple[StartingWordResponse, ...] = ()
+    unproven: tuple[UnprovenResponse, ...] = ()
     missing: int = 0
     said: tuple[str, ...] = ()
     text_answer: TextAnswerResponse | None = None
@@ -321,6 +332,7 @@ def hits(results: Results, page: Page, remarks: Sequence[str] = ()) -> HitsRespo
         suggested=tuple(
             StartingWordResponse.model_validate(w.to_dict()) for w in results.suggested.words
         ),
+        unproven=tuple(UnprovenResponse.model_validate(w.to_dict()) for w in results.unproven),
         text_answer=None if results.text_answer is None
         else TextAnswerResponse.model_validate(results.text_answer.to_dict()),
     )  # fmt: skip

@@ -41,7 +41,7 @@ _VARIANCE_OF_SETS = np.array([0.1, 0.1, 1.0])
 _LEAST_SLOPE = 0.05
 _NEWTON_STEPS = 50
 # A logit beyond this is certain in float64.
-_MOST_LOGIT = 36.0
+MOST_LOGIT = 36.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +159,7 @@ def logit_of_log(r: ArrayLike) -> NDArray[np.float64]:
     """
     log = np.minimum(np.asarray(r, np.float64), 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.minimum(log - np.log(-np.expm1(log)), _MOST_LOGIT))
+        return np.asarray(np.minimum(log - np.log(-np.expm1(log)), MOST_LOGIT))
 
 
 def _at_length(n_words: int) -> int:

@@ -161,7 +161,7 @@ def misspelled(word: str) -> str:
     A letter is left out, doubled or replaced, or two change places; the first one is never wrong.
 
     >>> [misspelled(w) for w in ("mountain", "tiger", "sun")]
-    ['mouhtain', 'tgier', '']
+    ['mountan', 'tier', '']
     """
     if len(word) < _LEAST_LETTERS or not word[1:].replace(" ", "").isalpha():
         return ""

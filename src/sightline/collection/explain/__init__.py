@@ -1,7 +1,8 @@
 """Explain hits: contributions of the query's words, of features and of parts of the picture.
 
 Words (`words`). The contributions of a hit's words add up to its score: parts of a cosine for
-tags, weight times published score for predicted hits.
+tags, weight times published score for predicted hits. Words with a plus or a minus say whether tags
+or a prediction decided, and how probable the word is on the picture.
 
 Parts (`occlusion`). The picture is cut into blocks that overlap by half. A block's contribution is
 the loss of score when it is covered by the picture's mean colour and the features are computed
@@ -25,9 +26,10 @@ from sightline.collection.explain.results import (
     ExplainOptions,
     Explanation,
     OcclusionMap,
+    SignShare,
     WordShare,
 )
-from sightline.collection.explain.words import ExplainedQuery, word_shares
+from sightline.collection.explain.words import ExplainedQuery, sign_shares, word_shares
 from sightline.collection.extraction import Extractor
 from sightline.contracts import Compute, Progress
 from sightline.errors import UsageError
@@ -35,10 +37,14 @@ from sightline.records import Hit
 from sightline.settings import Settings
 from sightline.store.folder import StoreFolder
 
+# Why a suggested hit is not explained by words and parts.
+SUGGESTED = "a network suggested it by its classes; no model has learned the words"
+
 __all__ = [
     "ExplainOptions",
     "Explanation",
     "OcclusionMap",
+    "SignShare",
     "WordShare",
     "check_explained",
     "explain",
@@ -72,6 +78,7 @@ def explain(
     ):
         explained_query = ExplainedQuery.of(reader, query, options.predicted)
         words = word_shares(explained_query, reader.snapshot, hits)
+        signs = sign_shares(explained_query, reader.snapshot, hits)
         features = feature_shares(explained_query.model, reader.snapshot, [h.picture for h in hits])
         best = hits[: options.pictures]
         maps = occlusion_maps(reader, root, explained_query, best, extractor, options, progress)
@@ -79,11 +86,11 @@ def explain(
     model = (word_model.name, str(word_model.served.recipe)) if word_model is not None else ("", "")
     explanations = []
     for h, shares in zip(hits, words, strict=True):
-        occluded = maps.get(h.picture) or Occluded(problem=explained_query.problem)
+        problem = SUGGESTED if h.match == "suggested" else explained_query.problem
+        occluded = maps.get(h.picture) or Occluded(problem=problem)
         feature_losses = features.get(h.picture, ())
+        parts = occluded.parts, occluded.problem, occluded.rgb
         explanations.append(
-            Explanation(
-                h, shares, occluded.parts, occluded.problem, occluded.rgb, feature_losses, *model
-            )
+            Explanation(h, shares, *parts, feature_losses, *model, signs[h.picture])
         )
     return explanations

@@ -20,7 +20,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from sightline._typing import RGB, Doubles
 from sightline.collection.explain.results import Blocks, Explanation, OcclusionMap
-from sightline.records import shown
+from sightline.records import NOT_YET_PROVEN, percent, shown
 
 TILE, GAP, MARGIN = 232, 12, 16
 MOST_WORDS = 4
@@ -165,12 +165,15 @@ def _maps(
     """Return the maps of a row, each with the two lines of text below it."""
     maps = [parts.of_query, *parts.of_words]
     tagged = [False, *(share.tagged for share in w.learned)]
+    proven = [share.proven for share in w.learned]
+    proven = [all(proven), *proven]
     captions = []
     for i, (values, is_tagged) in enumerate(zip(maps, tagged, strict=True)):
-        first = f"predicted: {parts.likely[i]:.0%} likely" + ("; tagged" if is_tagged else "")
+        likely = f"{percent(parts.likely[i])} likely" if proven[i] else NOT_YET_PROVEN
+        first = f"predicted: {likely}" + ("; tagged" if is_tagged else "")
         strongest = f"strongest part {values.flat[np.abs(values).argmax()]:+.2g}"
-        if parts.without:
-            strongest += f"; {parts.without[i]:.0%} without it"
+        if parts.without and proven[i]:
+            strongest += f"; {percent(parts.without[i])} without it"
         captions.append((first, strongest))
     begin = 0 if together else 1
     return list(zip(maps, captions, strict=True))[begin : 1 + MOST_WORDS]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import RGB, Floats
+from sightline.collection.search.signed_words import BEHIND
 from sightline.contracts import Json
 from sightline.errors import ParameterError
-from sightline.records import Hit
+from sightline.records import NOT_YET_PROVEN, Hit, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,8 @@ class WordShare:
     learned : bool
         False if there is a model that has not learned the word; it then contributes nothing to the
         prediction.
+    proven : bool
+        False if too few held-out pictures measure the word; `seen` is then None.
     """
 
     word: str
@@ -143,11 +146,13 @@ class WordShare:
     contribution: float
     seen: float | None = None
     learned: bool = True
+    proven: bool = True
 
     def text(self, *, predicted: bool) -> str:
         """Return the contribution as text, for a predicted hit or one with tags of the query."""
         sum_of = f"{_number(self.contribution)} = {self.weight:.3g} × {_number(self.number)}"
-        likely = "" if self.seen is None else f"{self.seen:.0%} likely"
+        likely = "" if self.seen is None else f"{percent(self.seen)} likely"
+        likely = likely if self.proven else NOT_YET_PROVEN
         mark = "tagged" if self.tagged else "not tagged"
         if predicted and not self.learned:
             return f"0  not learned, so it does not count ({mark})"
@@ -162,6 +167,78 @@ class WordShare:
             "weight": _short(self.weight), "number": _short(self.number),
             "contribution": _short(self.contribution),
             "seen": None if self.seen is None else _short(self.seen), "learned": self.learned,
+            "proven": self.proven,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SignShare:
+    """What a word with a plus or a minus did to a hit.
+
+    Attributes
+    ----------
+    word : str
+        The word without its sign.
+    required : bool
+        True for a plus, false for a minus.
+    tagged : bool
+        Whether the picture has it as a tag.
+    by : {"tags", "prediction"}
+        What decided: tags on pictures that have any, else the prediction of a learned word.
+    probability : float or None
+        The probability that the model predicts for it from the picture; None without a prediction,
+        for a tag, and for a word that is not yet proven.
+    cutoff : float or None
+        The least probability of hits in a search for the word; None where tags decided.
+    factor : float
+        What the probability of the hit was multiplied by.
+    proven : bool
+        False if too few held-out pictures measure the word.
+    """
+
+    word: str
+    required: bool
+    tagged: bool
+    by: Literal["tags", "prediction"]
+    probability: float | None = None
+    cutoff: float | None = None
+    factor: float = 1.0
+    proven: bool = True
+
+    def __str__(self) -> str:
+        return f"{'+' if self.required else '-'}{self.word}"
+
+    def text(self) -> str:
+        """Return what decided, as text.
+
+        >>> SignShare("grass", False, False, "prediction", 0.07, 0.3, 0.93).text()
+        'predicted: 7 % likely, so 93 % of the probability is left'
+        >>> SignShare("barn", True, True, "tags").text()
+        'by tags: tagged'
+        """
+        likely = "" if self.probability is None else f"{percent(self.probability)} likely"
+        likely = likely if self.proven else NOT_YET_PROVEN
+        if self.by == "tags":
+            known = "tagged" if self.tagged else "not tagged"
+            alone = f" ({likely} by the picture alone)" if likely and not self.tagged else ""
+            return f"by tags: {known}{alone}"
+        if self.factor <= BEHIND:
+            return f"predicted: {likely}, so it goes behind all others"
+        if not self.proven:
+            return f"predicted: {likely}"
+        if self.required:
+            return f"predicted: {likely}, of at least {percent(self.cutoff or 0.0)}"
+        return f"predicted: {likely}, so {percent(self.factor)} of the probability is left"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the share as JSON."""
+        shown = self.by == "prediction" and self.proven
+        return {
+            "word": self.word, "required": self.required, "tagged": self.tagged, "by": self.by,
+            "probability": None if self.probability is None else _short(self.probability),
+            "cutoff": _short(self.cutoff) if shown and self.cutoff is not None else None,
+            "factor": _short(self.factor) if shown else None, "proven": self.proven,
+            "text": self.text(),
         }  # fmt: skip
 
 
@@ -249,6 +326,8 @@ class Explanation:
         Its pixels, for drawing.
     features : tuple of FeatureShare
         The contributions of the model's features.
+    signs : tuple of SignShare
+        What the words with a plus or a minus did.
     model, recipe : str
         The name of the word model and its recipe; empty without one.
     """
@@ -261,6 +340,7 @@ class Explanation:
     features: tuple[FeatureShare, ...] = ()
     model: str = ""
     recipe: str = ""
+    signs: tuple[SignShare, ...] = ()
 
     @property
     def learned(self) -> tuple[WordShare, ...]:
@@ -275,8 +355,10 @@ class Explanation:
 
     def lines(self) -> list[str]:
         """Return the contribution of each word as a line of text."""
-        wide = max((len(w.word) for w in self.words), default=0)
-        return [f"{w.word:<{wide}}  {w.text(predicted=self.hit.learned)}" for w in self.words]
+        texts = [(w.word, w.text(predicted=self.hit.learned)) for w in self.words]
+        texts += [(str(s), s.text()) for s in self.signs]
+        wide = max((len(word) for word, _ in texts), default=0)
+        return [f"{word:<{wide}}  {text}" for word, text in texts]
 
     def to_dict(self) -> dict[str, Json]:
         """Return the explanation as JSON."""
@@ -288,7 +370,8 @@ class Explanation:
             for share, values in zip(learned, self.parts.of_words, strict=True):
                 share["parts"] = _rows(values)
         return {
-            "words": list[Json](words), "features": [f.to_dict() for f in self.features], **parts,
+            "words": list[Json](words), "signs": [s.to_dict() for s in self.signs],
+            "features": [f.to_dict() for f in self.features], **parts,
             "model": self.model or None, "recipe": self.recipe or None, "problem": self.problem,
         }  # fmt: skip
 

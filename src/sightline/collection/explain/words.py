@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sightline._typing import Floats, Ints
-from sightline.collection.explain.results import WordShare
+from sightline.collection.explain.results import SignShare, WordShare
 from sightline.collection.models.dataset import View, as_view
 from sightline.collection.models.word_model import WordModel
-from sightline.collection.query import ResolvedQuery
+from sightline.collection.query import Constraint, ResolvedQuery
+from sightline.collection.search.signed_words import SignedWords, factors_of
 from sightline.records import Hit
 from sightline.store.folder import Reader
 from sightline.store.snapshot import Snapshot
@@ -80,7 +81,8 @@ class ExplainedQuery:
 
     `forms` are the tags that count as each word. `learned` marks the words that the model has, in
     the same order; `problem` says why no model explains the hits, and `predicted` is as of
-    `ResolvedQuery`.
+    `ResolvedQuery`. `constraints` are its words with a sign, `unproven` the words that are not yet
+    proven.
     """
 
     words: tuple[str, ...]
@@ -90,6 +92,8 @@ class ExplainedQuery:
     learned: NDArray[np.bool_]
     problem: str = ""
     predicted: bool | None = None
+    constraints: tuple[Constraint, ...] = ()
+    unproven: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, reader: Reader, text: str, predicted: bool) -> ExplainedQuery:
@@ -105,7 +109,8 @@ class ExplainedQuery:
         problem = "" if model is not None else _problem(resolved, words, predicted)
         return cls(
             words, resolved.forms, resolved.weights, model, learned, problem,
-            resolved.predicted,
+            resolved.predicted, resolved.constraints,
+            frozenset(w.word for w in resolved.unproven),
         )  # fmt: skip
 
     def of_words(self, values: ArrayLike, others: float) -> NDArray[np.float64]:
@@ -156,7 +161,11 @@ def _shares(
     likely = np.full(len(explained_query.words), np.nan)
     if model is not None and scores is not None:
         likely = explained_query.of_words(model.likely(scores)[1:], np.nan)
-    probabilities = [None if np.isnan(p) else float(p) for p in likely]
+    proven = [w not in explained_query.unproven for w in explained_query.words]
+    probabilities = [
+        float(p) if known and not np.isnan(p) else None
+        for p, known in zip(likely, proven, strict=True)
+    ]
     if hit.learned and model is not None and scores is not None:
         weights: NDArray[np.floating] = explained_query.of_words(model.weights, 0.0)
         published = np.where(tagged[explained_query.learned], model.known, scores)
@@ -173,11 +182,48 @@ def _shares(
     if explained_query.predicted is None:
         learned = [True] * len(probabilities)
     return tuple(
-        WordShare(word, bool(c), float(w), float(n), float(w * n), s, is_learned)
-        for word, c, w, n, s, is_learned in zip(
-            explained_query.words, tagged, weights, counted, probabilities, learned, strict=True
+        WordShare(word, bool(c), float(w), float(n), float(w * n), s, is_learned, is_proven)
+        for word, c, w, n, s, is_learned, is_proven in zip(
+            explained_query.words, tagged, weights, counted, probabilities, learned, proven,
+            strict=True,
         )
-    )
+    )  # fmt: skip
+
+
+def sign_shares(
+    explained_query: ExplainedQuery, snapshot: Snapshot, hits: Sequence[Hit]
+) -> dict[int, tuple[SignShare, ...]]:
+    """Return what the words with a sign did to each hit, by its picture."""
+    ids = np.unique(np.array([h.picture for h in hits], np.int64))
+    untagged = np.isin(ids, snapshot.without_words())
+    columns = [_signs(explained_query, snapshot, c, ids, untagged)
+               for c in explained_query.constraints]  # fmt: skip
+    return {p: tuple(column[i] for column in columns) for i, p in enumerate(ids.tolist())}
+
+
+def _signs(
+    explained_query: ExplainedQuery,
+    snapshot: Snapshot,
+    c: Constraint,
+    ids: Ints,
+    untagged: NDArray[np.bool_],
+) -> list[SignShare]:
+    """Return what one word with a sign did to each of some pictures."""
+    tagged = np.isin(ids, snapshot.tagged_with(c.forms.tolist(), every=False)).tolist()
+    model = explained_query.model
+    if model is None or not c.predicted:
+        return [SignShare(c.word, c.required, t, "tags") for t in tagged]
+    likely, cutoff = SignedWords(snapshot, model.word_model, [c]).predicted(c, ids)
+    factors, proven = factors_of(c, likely, cutoff), c.word not in explained_query.unproven
+    shares = []
+    for i, has_tag in enumerate(tagged):
+        known = None if has_tag or not proven else float(likely[i])
+        if untagged[i]:
+            decided = known, cutoff, float(factors[i]), proven
+            shares.append(SignShare(c.word, c.required, has_tag, "prediction", *decided))
+        else:
+            shares.append(SignShare(c.word, c.required, has_tag, "tags", known, proven=proven))
+    return shares
 
 
 def _words_of(snapshot: Snapshot, picture: int) -> Ints:

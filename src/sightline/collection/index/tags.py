@@ -25,7 +25,6 @@ from sightline.store.catalogue import IN_LANGUAGE, Catalogue, KnownPicture
 from sightline.store.events import NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, FileStamp, Writer
-from sightline.words.languages import language_of_code
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms, split_labels
 
@@ -77,17 +76,6 @@ def _by_language(words: Tags) -> list[Tags]:
         elif line.strip():
             plain.append(line.strip())
     return [replace(words, text=" ".join(plain)), *(t for t in others if t.text)]
-
-
-def language_of_source(source: str) -> str | None:
-    """Return the language of a source, "" for one that is not known; None if it names none.
-
-    >>> language_of_source("txt:pt_BR"), language_of_source("txt:tlh"), language_of_source("txt")
-    ('portuguese', '', None)
-    """
-    if not source.startswith(IN_LANGUAGE):
-        return None
-    return language_of_code(source.removeprefix(IN_LANGUAGE))
 
 
 def is_beside(source: str) -> bool:

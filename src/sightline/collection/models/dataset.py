@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Bools, Floats, Ints
+from sightline.collection.features import common_features, is_sparse
 from sightline.collection.models.aliases import NO_ALIASES, Aliases, always_together
 from sightline.collection.models.evidence import (
     LEAST_PICTURES,
@@ -35,7 +36,6 @@ from sightline.collection.models.memory import bytes_in_memory, gigabytes
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
-from sightline.registry import NO_VECTORS
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
@@ -47,7 +47,6 @@ from sightline.words.term_ids import term_id
 MOST_WORDS, MOST_TEXT_WORDS = 20_000, 50_000
 # A model learns at most this share of them for each picture, but always `_ALWAYS`.
 _SHARE_PER_PICTURE, _ALWAYS = 1 / 5_000, 1_000
-_MOSTLY = 0.9
 # With fewer tagged pictures than this, and as many without tags, words are learned against these;
 # so are words that at least this share of the tagged pictures has.
 FEW_TAGGED, MOSTLY_TAGGED = 20, 0.9
@@ -403,22 +402,6 @@ def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
             "Give words to more pictures, then: sightline index. Or judge more pictures that fit, "
             "and save them as the same word: sightline judge --resume SESSION --save-as WORD"
         )
-
-
-def common_features(snapshot: Snapshot, ids: Ints) -> tuple[str, ...]:
-    """Return the features that (nearly) all of some pictures have, and can be ranked by."""
-    count: dict[str, int] = {}
-    for features, group in snapshot.by_features(ids):
-        for f in features:
-            if Fingerprint.parse(f).name not in NO_VECTORS:
-                count[f] = count.get(f, 0) + len(group)
-    return tuple(sorted(f for f, n in count.items() if n >= _MOSTLY * len(ids)))
-
-
-def is_sparse(snapshot: Snapshot, feature: str) -> bool:
-    """Say whether rows of a feature, by fingerprint, are mostly zero, as counts are."""
-    parts = [s.features[feature] for s in snapshot.segments if feature in s.features]
-    return any(isinstance(p, StoredSparseMatrix) for p in parts)
 
 
 def _rows(

@@ -20,8 +20,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sightline._typing import Bools, Ints
-from sightline.collection.index.tags import language_of_source
-from sightline.collection.lexicon import word_forms
+from sightline.collection.lexicon import language_of_source, word_forms
 from sightline.records import Judgement, Tags
 from sightline.store.folder import Reader
 from sightline.words.grammar import parse

@@ -87,6 +87,10 @@ class SearchSummary:
         Why it ended.
     improved : bool
         Whether what it selected was published in place of the quick model.
+    table : tuple of TrialResult
+        The results of trials, best first.
+    not_tried : tuple of str
+        Why each ranker that was left out could not be tried.
     """
 
     trials: int
@@ -94,10 +98,15 @@ class SearchSummary:
     seconds: float
     ended: str
     improved: bool = False
+    table: tuple[TrialResult, ...] = ()
+    not_tried: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Json]:
-        """Return it as plain values."""
-        return asdict(self)
+        """Return it as plain values, without the table."""
+        return {
+            "trials": self.trials, "reused": self.reused, "seconds": round(self.seconds, 3),
+            "ended": self.ended, "improved": self.improved,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         why = {
@@ -159,7 +168,7 @@ def _key(recipe: Recipe, pictures: int) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class _Search:
+class _TrialSearch:
     """A search under way."""
 
     budget: Budget
@@ -220,6 +229,14 @@ class _Search:
         self.progress.finish()
         return tried
 
+    def summary(self, table: Sequence[TrialResult], not_tried: Sequence[str]) -> SearchSummary:
+        """Return what was done."""
+        failed = dict.fromkeys(f"{r.ranker}: {why}" for r, why in self.failed.items())
+        return SearchSummary(
+            self.n_run, self.n_reused, self.elapsed, self.ended,
+            table=sorted_results(table), not_tried=(*not_tried, *failed),
+        )  # fmt: skip
+
     def _outcomes(self, todo: Sequence[Recipe], task: SelectionTask) -> Iterator[TrialOutcome]:
         if self.compute is None:
             return run_trials(todo, task, self.progress)
@@ -268,12 +285,12 @@ def search(
     training = dataset.only(inner)
     rankers, not_tried = trainable_rankers(dataset, rankers, features)
     known = picture_counts(training.labels) > 0
-    run = _Search(budget, TrialMemory(store, dataset.basis()), progress, compute)
+    run = _TrialSearch(budget, TrialMemory(store, dataset.basis()), progress, compute)
     if not known.any() or not rankers:
-        return None, _summary(run)
+        return None, run.summary((), not_tried)
     task = SelectionTask.of(training, validation, known)
     if not len(task.queries):
-        return None, _summary(run)
+        return None, run.summary((), not_tried)
     first = in_use.features if in_use is not None else ()
     recipes = sorted(candidates(training, rankers, features), key=lambda r: r.features != first)
     table: list[TrialResult] = []
@@ -293,17 +310,15 @@ def search(
         if results:
             best = max(results, key=lambda t: t.avgp), rung_task
         recipes = _best_third(recipes, tried)
+    summary = run.summary(table, not_tried)
     if best is None or _is_same(best[0], in_use):
-        return None, _summary(run)
+        return None, summary
     result, rung_task = best
     fitted = _refitted(run, result, rung_task)
     how: How = next(way for way in WAYS if way == result.how)
     combination, cutoff = settle(fitted, how, rung_task)
-    failed = tuple(dict.fromkeys(f"{r.ranker}: {why}" for r, why in run.failed.items()))
-    selection = Selection(
-        fitted.recipe, combination, cutoff, sorted_results(table), (*not_tried, *failed)
-    )
-    return selection, _summary(run)
+    selection = Selection(fitted.recipe, combination, cutoff, summary.table, summary.not_tried)
+    return selection, summary
 
 
 def rungs(n: int) -> list[int]:
@@ -334,7 +349,7 @@ def _is_same(best: TrialResult, in_use: Recipe | None) -> bool:
     ) and "excluded" not in dict(recipe.settings).values()  # fmt: skip
 
 
-def _refitted(run: _Search, result: TrialResult, task: SelectionTask) -> Fitted:
+def _refitted(run: _TrialSearch, result: TrialResult, task: SelectionTask) -> Fitted:
     """Return the best recipe fitted, which a trial of this search may have kept."""
     if run.fitted is not None and run.fitted[1] == len(task.training):
         fitted = run.fitted[2]()
@@ -349,7 +364,3 @@ def _untuned(recipe: Recipe) -> Recipe:
     tuned = {name for name, _ in ranker_spec(recipe.ranker).tuned}
     kept = tuple(s for s in recipe.settings if s[0] not in tuned)
     return replace(recipe, settings=kept)
-
-
-def _summary(run: _Search) -> SearchSummary:
-    return SearchSummary(run.n_run, run.n_reused, run.elapsed, run.ended)

@@ -25,7 +25,7 @@ class LandmarksOf(Mapping[str, NDArray[Any]]):
     ----------
     own : dict
         The arrays that only this fit has.
-    other : Mapping
+    whole : Mapping
         The arrays of the other fit.
     positions : ndarray of int64
         Which of its rows are landmarks of this one.
@@ -38,16 +38,16 @@ class LandmarksOf(Mapping[str, NDArray[Any]]):
     (['dual', 'landmarks.0'], (2, 3), ['dual', 'landmark_positions'])
     """
 
-    def __init__(self, own: Arrays, other: Mapping[str, NDArray[Any]], positions: Ints) -> None:
-        self._own, self.other, self._positions = own, other, positions
-        self._shared = [n for n in other if n.startswith(LANDMARKS) and n not in own]
+    def __init__(self, own: Arrays, whole: Mapping[str, NDArray[Any]], positions: Ints) -> None:
+        self._own, self._whole, self._positions = own, whole, positions
+        self._shared = [n for n in whole if n.startswith(LANDMARKS) and n not in own]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name in self._own:
             return self._own[name]
         if name not in self._shared:
             raise KeyError(name)
-        return np.asarray(self.other[name][self._positions])
+        return np.asarray(self._whole[name][self._positions])
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
@@ -62,10 +62,10 @@ class LandmarksOf(Mapping[str, NDArray[Any]]):
 
     @classmethod
     def of_stored(
-        cls, stored: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]
+        cls, stored: Mapping[str, NDArray[Any]], whole: Mapping[str, NDArray[Any]]
     ) -> Self | None:
         """Return it from what was stored; None of a fit that has all its arrays."""
         if _POSITIONS not in stored:
             return None
         own = {name: a for name, a in stored.items() if name != _POSITIONS}
-        return cls(own, other, np.asarray(stored[_POSITIONS]))
+        return cls(own, whole, np.asarray(stored[_POSITIONS]))

@@ -115,9 +115,9 @@ def quick_model(
     views = dataset.views if len(rows) == len(dataset) else dataset.only(rows).views
     sets = list(dict.fromkeys(r.features for r in candidates(dataset, [RANKER], features)))
     progress.start("choose", len(sets) + 1)
-    rows_of = _Rows.of(views, sets, proof)
+    rows_of = _WeightedRows.of(views, sets, proof)
     chosen, start, compared = _best_set(rows_of, bare, proof, sets, progress)
-    gram = _Gram(rows_of, chosen, bare.labels, proof, start)
+    gram = _SharedGram(rows_of, chosen, bare.labels, proof, start)
     selection = _settled(gram, task, validating, compared)
     progress.advance()
     progress.finish()
@@ -150,7 +150,7 @@ def _check_memory(dataset: Dataset, features: Sequence[str] | None) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
+class _WeightedRows:
     """Rows as the kernel takes them, and how they were weighted, by the pictures of the proof."""
 
     views: dict[str, View]
@@ -158,7 +158,9 @@ class _Rows:
     kernels: dict[str, MeanKernel]
 
     @classmethod
-    def of(cls, views: dict[str, View], sets: Sequence[tuple[str, ...]], proof: Bools) -> _Rows:
+    def of(
+        cls, views: dict[str, View], sets: Sequence[tuple[str, ...]], proof: Bools
+    ) -> _WeightedRows:
         needed = list(dict.fromkeys(f for features in sets for f in features))
         weightings, kernels = {}, {}
         for f in needed:
@@ -205,7 +207,7 @@ def _weighted(view: View, weighting: Weighting) -> View:
 
 
 def _best_set(
-    rows_of: _Rows,
+    rows_of: _WeightedRows,
     bare: Dataset,
     proof: Bools,
     sets: Sequence[tuple[str, ...]],
@@ -261,11 +263,16 @@ def _result(
     return TrialResult(recipe, how, *figures, seconds, *cost, pictures)
 
 
-class _Gram:
+class _SharedGram:
     """The kernel of all pictures by the chosen features, and the fits it gives."""
 
     def __init__(
-        self, rows_of: _Rows, features: tuple[str, ...], labels: Any, proof: Bools, start: float
+        self,
+        rows_of: _WeightedRows,
+        features: tuple[str, ...],
+        labels: Any,
+        proof: Bools,
+        start: float,
     ) -> None:
         self.rows_of, self.features, self.labels = rows_of, features, labels
         self.stage: LogProduct | None = None
@@ -275,13 +282,13 @@ class _Gram:
         self.K = unit_gram(self.kernel, rows_of.some(features))
         self.alpha = start
 
-    def fit(self, at: Ints) -> _Fit:
+    def fit(self, at: Ints) -> _GramFit:
         """Return the fit to the pictures at some positions."""
         factored = Factored(self.K[np.ix_(at, at)], self.alpha)
-        return _Fit.of(factored, self.labels[at], at)
+        return _GramFit.of(factored, self.labels[at], at)
 
     @cached_property
-    def proof_fit(self) -> _Fit:
+    def proof_fit(self) -> _GramFit:
         """The fit without the held-out pictures."""
         return self.fit(self.proof)
 
@@ -290,14 +297,14 @@ class _Gram:
         scores = self.K[np.ix_(self.others, self.proof)] @ self.proof_fit.dual
         return scores if self.stage is None else self.stage.decision_function(scores)
 
-    def whole(self) -> _Fit:
+    def whole(self) -> _GramFit:
         """Return the fit to everything; the kernel is not needed any more."""
         K, self.K = self.K, np.zeros((0, 0), np.float32)
-        return _Fit.of(Factored(K, self.alpha), self.labels, np.arange(len(K)))
+        return _GramFit.of(Factored(K, self.alpha), self.labels, np.arange(len(K)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fit:
+class _GramFit:
     """Coefficients of all words, and left-out scores, of the pictures at some positions."""
 
     alpha: float
@@ -306,7 +313,7 @@ class _Fit:
     positions: Ints
 
     @classmethod
-    def of(cls, factored: Factored, labels: Any, positions: Ints) -> _Fit:
+    def of(cls, factored: Factored, labels: Any, positions: Ints) -> _GramFit:
         """Return the fit of one factor to labels, made dense for a block of words at a time."""
         dual = np.empty(labels.shape, np.float32, order="F")
         columns = labels.tocsc()
@@ -318,7 +325,7 @@ class _Fit:
         unseen[cells.row, cells.col] += 1.0
         return cls(factored.alpha, dual, unseen, positions)
 
-    def fitted(self, recipe: Recipe, gram: _Gram) -> Fitted:
+    def fitted(self, recipe: Recipe, gram: _SharedGram) -> Fitted:
         """Return it as a fitted recipe."""
         views = gram.rows_of.some(gram.features)
         is_whole = len(self.positions) == gram.labels.shape[0]
@@ -340,7 +347,7 @@ class _Fit:
 
         return Fitted(recipe, weightings, arrays, unseen, lambda: self.unseen)
 
-    def known(self, ids: Ints, gram: _Gram) -> KnownScores:
+    def known(self, ids: Ints, gram: _SharedGram) -> KnownScores:
         """Return the scores of the pictures it was fitted to: K c = y - alpha c."""
         columns = gram.labels.tocsc()
 
@@ -398,14 +405,14 @@ def _best_alpha(K: Floats, labels: Any, start: float) -> float:
 
 
 def _settled(
-    gram: _Gram, task: SelectionTask, validating: Bools, compared: Sequence[TrialResult]
+    gram: _SharedGram, task: SelectionTask, validating: Bools, compared: Sequence[TrialResult]
 ) -> Selection:
     """Choose alpha, and how words are combined, by validation pictures."""
     begun = time.perf_counter()
     rest = np.flatnonzero(~validating & np.isin(np.arange(len(validating)), gram.proof))
     K = gram.K[np.ix_(rest, rest)]
     gram.alpha = _best_alpha(K, gram.labels[rest], gram.alpha)
-    fit = _Fit.of(Factored(K, gram.alpha), gram.labels[rest], rest)
+    fit = _GramFit.of(Factored(K, gram.alpha), gram.labels[rest], rest)
     scores = gram.K[np.ix_(np.flatnonzero(validating), rest)] @ fit.dual
     seconds = time.perf_counter() - begun
     recipe, others = _recipe(gram.features, gram.alpha), fit.unseen

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightline import plugins
+from sightline.collection.features import common_features, is_sparse
 from sightline.collection.index.options import default_features, quick_feature, split_names
 from sightline.collection.index.starting import STARTING_FEATURE
 from sightline.collection.index.vectors import remembered_vectors
-from sightline.collection.models.dataset import common_features, is_sparse, tag_pairs
+from sightline.collection.models.dataset import tag_pairs
 from sightline.collection.models.recipe import ranker_spec
 from sightline.compute.features import feature_class
 from sightline.errors import ParameterError, UsageError

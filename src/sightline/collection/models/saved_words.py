@@ -30,6 +30,7 @@ from sightline.collection.models.queries import one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit, saved_recipe
 from sightline.collection.models.selection import Selection
 from sightline.collection.sessions.log import SOURCE, SessionRecord, read_sessions
+from sightline.contracts import Json
 from sightline.measures.many import untrained_average_precision
 from sightline.measures.ranking import average_precision
 from sightline.rankers.cutoff import CutOff
@@ -65,6 +66,8 @@ class SavedWord:
     measured_by : {"held-out", "leave-one-out", ""}
         "held-out", by a model fitted without the held-out pictures; "leave-one-out", each picture
         by a fit without it, where fewer than `FEWEST_HELD_OUT` are held out.
+    term : int
+        The term it was learned as.
     """
 
     word: str
@@ -74,11 +77,20 @@ class SavedWord:
     avgp: float | None = None
     untrained: float | None = None
     measured_by: str = ""
+    term: int = 0
 
     @property
     def is_proven(self) -> bool:
         """Whether enough of its pictures are held out to tell."""
         return self.measured_by == "held-out"
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "word": self.word, "pictures": self.pictures, "negatives": self.negatives,
+            "held_out": self.held_out, "avgp": self.avgp, "untrained": self.untrained,
+            "measured_by": self.measured_by,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         many = f"{self.pictures} picture{'s' * (self.pictures != 1)}"
@@ -220,13 +232,12 @@ def saved_report(
                 figures[word] = (*values, "held-out")
     pictures = picture_counts(dataset.labels)
     negatives = (~dataset.unlabelled).sum(axis=0) - pictures
-    return tuple(
-        SavedWord(
-            spelled.get(t, "?"), int(pictures[w]), int(negatives[w]), int(held_out[w]),
-            *figures.get(w, (None, None)),
-        )
-        for w, t in enumerate(dataset.terms.tolist())
-    )  # fmt: skip
+    words = []
+    for w, t in enumerate(dataset.terms.tolist()):
+        counts = int(pictures[w]), int(negatives[w]), int(held_out[w])
+        avgp, untrained, by = figures.get(w, (None, None, ""))
+        words.append(SavedWord(spelled.get(t, "?"), *counts, avgp, untrained, by, t))
+    return tuple(words)
 
 
 def _leave_one_out(dataset: Dataset, served: Fitted | None) -> dict[int, tuple[float, float, str]]:

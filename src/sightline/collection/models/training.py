@@ -16,13 +16,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
-from sightline._typing import Floats
+from sightline._typing import Arrays, Floats
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
 from sightline.collection.models.halving import Budget, SearchSummary, search
@@ -33,7 +33,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
-from sightline.collection.models.probabilities import calibrated
+from sightline.collection.models.probabilities import CROSS_FITTED, calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.quick import quick_model
 from sightline.collection.models.recipe import (
@@ -156,7 +156,7 @@ class TrainReport:
             "left_out": self.left_out, "model": self.model, "version": self.version,
             "unproven": self.unproven, "forced": self.forced, "seconds": round(self.seconds, 3),
             "not_tried": list[Json](self.not_tried), "course": self.course,
-            "saved": [asdict(w) for w in self.saved], "suspected": self.suspected,
+            "saved": [w.to_dict() for w in self.saved], "suspected": self.suspected,
             "clicks": {
                 "judgements": len(self.clicks.judgements), "lists": self.clicks.lists,
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
@@ -196,7 +196,7 @@ def train(
     everything as it was. `compute` is where to learn and score, if not here.
     """
     started = time.monotonic()
-    run = _Training(store_folder, options, wait, progress, compute, started)
+    run = _WordTraining(store_folder, options, wait, progress, compute, started)
     if options.budget is None:
         known = run.gathered()
         return run.published(known, run.selected(known))
@@ -204,7 +204,7 @@ def train(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Known:
+class _Evidence:
     """What there is to learn from, and the model in use when that was read."""
 
     dataset: Dataset
@@ -218,7 +218,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Selected:
+class _FittedSelection:
     """What was selected, its proof, and how what is served is fitted.
 
     `held_out` are the proof's scores of the held-out pictures, if they are known; `serve` also
@@ -232,7 +232,7 @@ class _Selected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Training:
+class _WordTraining:
     """A training under way."""
 
     store_folder: StoreFolder
@@ -242,7 +242,7 @@ class _Training:
     compute: Mapper | None
     started: float
 
-    def gathered(self) -> _Known:
+    def gathered(self) -> _Evidence:
         """Return what there is to learn from now."""
         options, store_folder = self.options, self.store_folder
         with (
@@ -258,9 +258,9 @@ class _Training:
                 reader, log, needed, most, options.session_cap, shared, options.memory
             )
             spelled = dict(reader.catalogue.terms())
-        return _Known(dataset, clicks, spelled, before, current, unloadable, rankers, most)
+        return _Evidence(dataset, clicks, spelled, before, current, unloadable, rankers, most)
 
-    def selected(self, known: _Known) -> _Selected:
+    def selected(self, known: _Evidence) -> _FittedSelection:
         """Return the quick model, or what is best of the named rankers."""
         options, progress, compute = self.options, self.progress, self.compute
         dataset, names = known.dataset, fingerprints(known.dataset, options.features)
@@ -272,12 +272,12 @@ class _Training:
         if is_quick and dataset.unlabelled is None:
             quick = quick_model(dataset, names, progress)
         if quick is not None and quick.proof is not None and quick.serve is not None:
-            return _Selected(quick.selection, quick.proof, quick.serve, quick.held_out)
+            return _FittedSelection(quick.selection, quick.proof, quick.serve, quick.held_out)
         rankers = (SAVED_BY,) if is_quick else known.rankers
         selected = quick.selection if quick else select(dataset, rankers, names, progress, compute)
         return self.fitted(known, selected)
 
-    def fitted(self, known: _Known, selection: Selection) -> _Selected:
+    def fitted(self, known: _Evidence, selection: Selection) -> _FittedSelection:
         """Return what was selected, fitted as its recipe says."""
         served = selection.served or selection
         recipes = [selection.recipe, *([] if self.options.dry_run else [served.recipe])]
@@ -286,51 +286,67 @@ class _Training:
         if known.dataset.is_streamed:
             # Alpha and the number of landmarks were chosen by the fit.
             selection = replace(selection, recipe=proof.recipe, served=None)
-        return _Selected(selection, proof, lambda: (next(fits), None))
+        return _FittedSelection(selection, proof, lambda: (next(fits), None))
 
-    def published(self, known: _Known, selected: _Selected) -> TrainReport:
+    def published(self, known: _Evidence, selected: _FittedSelection) -> TrainReport:
         """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
-        options, wait, progress, compute = self.options, self.wait, self.progress, self.compute
-        dataset, selection, candidate = known.dataset, selected.selection, selected.proof
-        how = selection.combination.how
-        bare = replace(dataset, views={}) if candidate.unseen is not None else dataset
+        options, dataset, selection = self.options, known.dataset, selected.selection
+        candidate, how = selected.proof, selection.combination.how
+        stacked = bool(ranker_spec(candidate.recipe.ranker).stacked_class)
+        needs_rows = candidate.unseen is None or (stacked and len(dataset) <= CROSS_FITTED)
+        bare = dataset if needs_rows else replace(dataset, views={})
         of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
-        proof, proof_seen = _proven(known, selected, of_proof, compute)
+        proof, proof_seen = _proven(known, selected, of_proof, self.compute)
         forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
         candidate = replace(candidate, left_out=no_scores, below=no_scores)
-        served, served_fit, scores = selection.served or selection, None, None
+        course = course_summary(candidate.arrays)
+        served, fitted, scores = selection.served or selection, None, None
         if not options.dry_run:
-            served_fit, scores = selected.serve()
-        saved = saved_report(dataset, candidate, of_proof, known.spelled, served_fit)
-        tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
+            fitted, scores = selected.serve()
+        saved = saved_report(dataset, candidate, of_proof, known.spelled, fitted)
+        tags = None if fitted is None else TagProbabilities.of(dataset, fitted)
         extra = None
         if dataset.saved is not None:
             extra = learn_saved(dataset.saved, selection.recipe.features, known.spelled)
             saved = extra.words
         n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
         name, version = known.before, 0
-        if served_fit is not None:
-            of_served = calibrated(how, served_fit, bare, served.combination)
-            served_fit = replace(served_fit, left_out=no_scores, below=no_scores)
+        if fitted is not None:
+            of_served = calibrated(how, fitted, bare, served.combination)
             served = replace(served, combination=of_served)
+            fitted = replace(fitted, left_out=no_scores, below=no_scores)
+            unproven = [w.term for w in saved if not w.is_proven]
             about, arrays = make_model(
-                dataset, served, served_fit, candidate, of_proof, extra, tags
+                dataset, served, fitted, candidate, of_proof, extra, tags, unproven
             )
-            about["basis"], about["most_words"] = dataset.basis(), known.most_words
             about["words"], about["proof_seen"] = n_words, proof_seen
             about["figures"] = _figures(proof, selection.table, forced)
-            name, version = publish(
-                WORDS, self.store_folder, about, arrays,
-                started_from=known.before, learned_from=_learned_from(dataset),
-                note=f"train: {served.recipe}", wait=wait, progress=progress,
-                scorer=lambda model: segment_scorer(model, compute, scores),
-            )  # fmt: skip
+            # From here on the rows are those of the written model.
+            del selected, candidate, fitted
+            name, version = self._put_in_use(known, about, arrays, str(served.recipe), scores)
         return TrainReport(
-            str(served.recipe), how, proof, selection.table, n_words,
-            len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
-            time.monotonic() - self.started, selection.not_tried, known.clicks,
-            course_summary(candidate.arrays), saved, served.recipe,
-            None if tags is None else tags.suspected,
+            str(served.recipe), how, proof, selection.table, n_words, len(dataset),
+            dataset.left_out, name, version, not proof.is_proven, forced,
+            time.monotonic() - self.started, selection.not_tried, known.clicks, course, saved,
+            served.recipe, None if tags is None else tags.suspected,
+        )  # fmt: skip
+
+    def _put_in_use(
+        self,
+        known: _Evidence,
+        about: dict[str, Json],
+        arrays: Arrays,
+        recipe: str,
+        scores: KnownScores | None,
+    ) -> tuple[str, int]:
+        """Save a model and publish it; the rows of the data set are not needed any more."""
+        about["basis"], about["most_words"] = known.dataset.basis(), known.most_words
+        known.dataset.views.clear()
+        return publish(
+            WORDS, self.store_folder, about, arrays,
+            started_from=known.before, learned_from=_learned_from(known.dataset),
+            note=f"train: {recipe}", wait=self.wait, progress=self.progress,
+            scorer=lambda model: segment_scorer(model, self.compute, scores),
         )  # fmt: skip
 
     def searched(self, budget: Budget) -> TrainReport:
@@ -360,16 +376,16 @@ class _Training:
         except KeyboardInterrupt:
             in_use = "The quick model is in use, and finished" if first else "Finished"
             raise Interrupted(
-                f"Cancelled. {in_use} trials are kept. To go on with them: sightline train --search"
+                f"Cancelled. {in_use} trials are kept. To resume: sightline train --search"
             ) from None
         if first is None:
             raise harmful
-        table = first.table if selection is None else selection.table
-        return replace(first, table=table, search=summary)
+        table = summary.table or first.table
+        return replace(first, table=table, not_tried=summary.not_tried, search=summary)
 
 
 def _proven(
-    known: _Known, selected: _Selected, combination: Combination, compute: Mapper | None
+    known: _Evidence, selected: _FittedSelection, combination: Combination, compute: Mapper | None
 ) -> tuple[GateReport, bool]:
     """Measure the choice, fitted without the held-out pictures, on them.
 
@@ -507,6 +523,7 @@ def make_model(
     proof_combination: Combination,
     saved: SavedWordModel | None = None,
     tags: TagProbabilities | None = None,
+    unproven: Sequence[int] = (),
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
@@ -531,7 +548,7 @@ def make_model(
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, floors, curve, aliases, tags,
+        selected.cutoff, served, proof_fit, floors, curve, aliases, tags, unproven,
     )  # fmt: skip
 
 

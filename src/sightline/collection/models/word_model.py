@@ -10,7 +10,7 @@ with a shared space also publishes each picture and its text as points, as a `Te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,9 @@ class WordModel:
         space.
     tags : TagProbabilities or None
         How probably each tag it learned from is wrong; None where that is unknown.
+    unproven : ndarray of int64
+        Ids of words that too few held-out pictures measure, so that their predictions show no
+        probability. None in models of earlier releases.
     """
 
     name: str
@@ -105,6 +108,7 @@ class WordModel:
     text_curve: NDArray[np.float64] | None = None
     aliases: Aliases = NO_ALIASES
     tags: TagProbabilities | None = None
+    unproven: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -138,6 +142,10 @@ class WordModel:
             np.asarray(self.combination.known_[columns], np.float32),
             tuple(groups[i] for i in order),
         )
+
+    def n_pictures(self, term: int) -> int:
+        """Return how many training pictures have a word it knows."""
+        return int(self.counts[np.searchsorted(self.terms, term)])
 
     def probability(self, query: WordQuery, scores: ArrayLike) -> Doubles:
         """Return the probability that pictures with these scores fit a query."""
@@ -225,6 +233,7 @@ def to_saved(
     text_curve: NDArray[np.float64] | None = None,
     aliases: Aliases = NO_ALIASES,
     tags: TagProbabilities | None = None,
+    unproven: Sequence[int] = (),
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -235,6 +244,7 @@ def to_saved(
     }
     arrays: Arrays = {"terms": terms, "counts": counts, "idf": idf, "published": published}
     arrays["floors"] = floors
+    arrays["unproven"] = np.array(sorted(unproven), np.int64)
     arrays |= {f"combination.{n}": a for n, a in combination.to_arrays().items()}
     arrays |= {f"proof_combination.{n}": a for n, a in proof_combination.to_arrays().items()}
     arrays |= {f"cutoff.{n}": a for n, a in cutoff.to_arrays().items()}
@@ -279,6 +289,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
             Aliases.from_arrays(arrays),
             TagProbabilities.from_arrays(arrays),
+            np.asarray(arrays.get("unproven", np.zeros(0, np.int64))),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(

@@ -52,6 +52,8 @@ class WordScore:
         Whether the picture has it as a tag.
     lift : float
         How many times as likely it is as on any picture with words.
+    proven : bool
+        Whether enough held-out pictures measure it; otherwise people are shown no probability.
     """
 
     word: str
@@ -59,12 +61,13 @@ class WordScore:
     fits: bool
     tagged: bool
     lift: float = 1.0
+    proven: bool = True
 
     def to_dict(self) -> dict[str, Json]:
         """Return the word as JSON; `carried` is the earlier name of `tagged`."""
         return {
             "word": self.word, "score": self.score, "fits": self.fits, "tagged": self.tagged,
-            "carried": self.tagged, "lift": self.lift,
+            "carried": self.tagged, "lift": self.lift, "proven": self.proven,
         }  # fmt: skip
 
 
@@ -103,7 +106,7 @@ def describe(
     best = np.argsort(-informativeness(likely, lift), kind="stable")[:k]
     tags = np.array(sorted(_tags_of(reader, query_picture)), np.int64)
     tagged = set(model.aliases.names_of(tags).tolist())
-    spelled = dict(reader.catalogue.terms())
+    spelled, unproven = dict(reader.catalogue.terms()), set(model.unproven.tolist())
     words = [
         WordScore(
             spelled.get(int(model.terms[w]), "?"),
@@ -111,6 +114,7 @@ def describe(
             _fits(reader, model, int(w), float(rows[w])),
             int(model.terms[w]) in tagged,
             round(float(lift[w]), 3),
+            int(model.terms[w]) not in unproven,
         )
         for w in best
     ]

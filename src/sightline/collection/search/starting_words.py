@@ -144,7 +144,7 @@ def suggesting_feature(reader: Reader) -> tuple[tuple[str, Network] | None, str]
     Without one, the second says what to do.
     """
     from sightline import plugins
-    from sightline.collection.models.dataset import common_features
+    from sightline.collection.features import common_features
     from sightline.registry import session_preference
 
     snapshot, side = reader.snapshot, reader.store_folder.working_size

@@ -202,11 +202,16 @@ def search_text(
     else:
         top = rank_by_any_word(reader.snapshot, model, words.terms, words.times, k, allowed)
         scores = top.scores.tolist()
-    hits, missing = hits_of(reader, root, top.ids.tolist(), scores, "predicted", True, scores)
+    proven = isinstance(model, TextModel) or not np.isin(words.terms, model.unproven).all()
+    likely = scores if proven else None
+    hits, missing = hits_of(
+        reader, root, top.ids.tolist(), scores, "predicted", True, likely, proven
+    )
     return Results(
         tuple(hits), (), reader.snapshot.version, missing, served=reader.notice(), predicted=True,
         not_learned=count_not_learned(reader.snapshot, words.missing),
-        wording=Wording(words.stop_words), store_folder=reader.store_folder, text_answer=answer,
+        wording=Wording(words.stop_words, of_text=True), store_folder=reader.store_folder,
+        text_answer=answer,
     )  # fmt: skip
 
 

@@ -26,13 +26,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Doubles, Floats, Ints
+from sightline._typing import Ints
 from sightline.collection.corrections import Correction, spellings_of
 from sightline.collection.filters import allowed_ids
 from sightline.collection.lexicon import word_forms
-from sightline.collection.query import Constraint, NotLearned, ResolvedQuery
+from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
-from sightline.collection.search.starting_words import StartingQuery, StartingWords
+from sightline.collection.search.signed_words import SignedWords, least_probability
+from sightline.collection.search.starting_words import (
+    LEAST_PROBABILITY,
+    StartingQuery,
+    StartingWords,
+)
 from sightline.errors import CollectionError, ParameterError, QueryError
 from sightline.records import Hit, SparseQuery, Top, WordQuery, shown
 from sightline.store.catalogue import Where
@@ -195,18 +200,20 @@ class _Search:
         """Whether any picture can match."""
         return bool(len(self.terms) or (self.starting and self.starting.words))
 
-    def _suggested(self, any_hit: bool) -> StartingWords:
-        """Return the words that a network answers; what it lacks matters only without any hit."""
-        words = self.starting.words if self.starting else StartingWords()
-        return StartingWords() if words.problem and any_hit else words
+    def _suggested(self, n_hits: int, n_suggested: int) -> StartingWords:
+        """Return the words that a network answered; what it lacks matters only without any hit."""
+        if (n_hits and not n_suggested) or self.starting is None:
+            return StartingWords()
+        return self.starting.words
 
     def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
         asked = self.asked
+        suggested = self._suggested(len(hits), sum(h.match == "suggested" for h in hits))
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
             served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
             constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
-            store_folder=self.reader.store_folder, suggested=self._suggested(bool(hits)),
+            store_folder=self.reader.store_folder, suggested=suggested, unproven=asked.unproven,
         )  # fmt: skip
 
     def _unknown(self) -> tuple[UnknownWord, ...]:
@@ -231,6 +238,9 @@ class _Search:
         within = None
         if count and self.model is not None:
             within = self.above + self.tagged
+        elif count and tops and len(tops[-1][0].ids):
+            # Suggested pictures come last, those below their cut-off at the end.
+            within = ranked - int((tops[-1][0].scores < LEAST_PROBABILITY).sum())
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
         return self._answer(hits, missing, part)
 
@@ -248,7 +258,7 @@ class _Search:
             if not c.required:
                 parts.append(_without(self.snapshot.ids(), tagged))
             elif c.predicted:
-                parts.append(np.union1d(tagged, self.untagged))
+                parts.append(np.union1d(tagged, self.snapshot.without_words()))
             else:
                 parts.append(tagged)
         if not parts:
@@ -257,11 +267,6 @@ class _Search:
         for p in parts[1:]:
             out = _both(out, p)
         return out
-
-    @cached_property
-    def untagged(self) -> Ints:
-        """Pictures without any tag, where words with a sign are predicted."""
-        return self.snapshot.without_words()
 
     def _hits(self, k: int, allowed: Ints | None) -> tuple[int, list[Hit], int]:
         """Return the number of ranked pictures, the hits, and the number of missing files."""
@@ -282,7 +287,7 @@ class _Search:
         asked = self.asked
         words = self._unknown(), asked.not_learned, asked.predicted, asked.corrections
         suggested = tops[-1][0].ids if tops else _NOTHING.ids
-        more = suggested, self._suggested(len(ids) > 0)
+        more = suggested, self._suggested(len(ids), len(suggested))
         return Ranked(ids[order], scores[order], np.sort(exact), allowed, *words, *more)
 
     def _tops(self, k: int, allowed: Ints | None) -> list[tuple[Top, MatchKind]]:
@@ -353,14 +358,14 @@ class _Search:
         A sign only lowers the score of a picture. So once k pictures stay above all that were not
         read, no other picture can be among them; nor can one below the cut-off where that applies.
         """
-        signed = [c for c in self.asked.constraints if c.predicted]
+        signed = SignedWords(self.snapshot, model, self.asked.constraints)
         depth = k
         while True:
             top = self.snapshot.top(query, depth, allowed, model.more, without)
             before = model.probability(query, top.scores).astype(np.float32)
             if not signed:
                 return Top(top.ids, before)
-            scores = self._after_signs(model, signed, top.ids, before)
+            scores = signed.scores_after(top.ids, before)
             order = np.lexsort((top.ids, -scores))
             order = order[scores[order] > 0][:k]
             ends = self.options.cut and before[-1] < self._end(model, query)
@@ -369,33 +374,6 @@ class _Search:
                 return Top(top.ids[order], scores[order])
             depth *= _DEEPER
 
-    def _after_signs(
-        self, model: WordModel, signed: Sequence[Constraint], ids: Ints, likely: Floats
-    ) -> Floats:
-        """Return the scores of pictures after words with a sign, from their probabilities.
-
-        An excluded word multiplies by one minus its probability. Pictures that show it, and those
-        where a required word is not predicted, go behind all others, below the cut-off.
-        """
-        factors = np.ones(len(ids))
-        at = np.flatnonzero(np.isin(ids, self.untagged, assume_unique=True))
-        for c in signed if len(at) else ():
-            word, least = self._predicted(model, c, ids[at])
-            if c.required:
-                factors[at] *= np.where(word < least, _BEHIND, 1.0)
-            else:
-                factors[at] *= (1.0 - word) * np.where(word < _SHOWS * least, 1.0, _BEHIND)
-        return (likely * factors).astype(np.float32)
-
-    def _predicted(self, model: WordModel, c: Constraint, ids: Ints) -> tuple[Doubles, float]:
-        """Return the probability of a word on pictures, and its own cut-off."""
-        query = model.query(np.array([c.term], np.int64), [1.0], (c.forms,))
-        candidates = np.sort(ids)
-        top = self.snapshot.top(query, len(candidates), candidates, model.more)
-        order = np.argsort(top.ids)[np.searchsorted(candidates, ids)]
-        likely = model.probability(query, top.scores)[order]
-        return likely, self._least_probability(model, query)
-
     def _end(self, model: WordModel, query: WordQuery) -> float:
         """Return the lowest probability to show.
 
@@ -403,22 +381,8 @@ class _Search:
         saved from sessions even odds.
         """
         if model.supports_cutoff(query):
-            return self._least_probability(model, query)
+            return least_probability(self.snapshot, model, query)
         return model.floor(query)
-
-    def _least_probability(self, model: WordModel, query: WordQuery) -> float:
-        """Return the cut-off as a probability."""
-        return float(model.probability(query, self._least(model, query)))
-
-    def _least(self, model: WordModel, query: WordQuery) -> float:
-        """Return the lowest score to show.
-
-        It may depend on the best picture that has none of the predicting words, whatever the
-        filters.
-        """
-        tagged_with = self.snapshot.tagged_with(np.concatenate(query.groups).tolist(), every=False)
-        best = self.snapshot.top(query, 1, None, model.more, tagged_with).scores
-        return model.least(query, float(best[0])) if len(best) else -np.inf
 
     def _with_all_words(self, allowed: Ints | None) -> Ints:
         if self.asked.unknown:
@@ -441,9 +405,11 @@ class _Search:
         for top, match in tops:
             scores = [s + (match == "exact") for s in top.scores.tolist()]
             part = top.ids.tolist(), scores
-            likely = top.scores.tolist() if match in ("predicted", "suggested") else None
+            proven = match != "predicted" or not self.asked.unproven
+            with_probability = match in ("predicted", "suggested") and proven
+            likely = top.scores.tolist() if with_probability else None
             found, lost = hits_of(
-                self.reader, self.root, *part, match, match == "predicted", likely
+                self.reader, self.root, *part, match, match == "predicted", likely, proven
             )
             hits += found
             missing += lost
@@ -476,9 +442,4 @@ def _between(
 _BARELY = np.float32(1e-3)
 # The factor by which the depth of reading grows where a sign moves pictures down.
 _DEEPER = 4
-# From this share of its own cut-off on, an excluded word counts as shown. Chosen on pictures
-# withheld from the training parts of Corel5K and Caltech-101.
-_SHOWS = 0.7
-# What takes a picture behind all others.
-_BEHIND = 1e-3
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))

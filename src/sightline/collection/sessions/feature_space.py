@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Floats, Ints
 from sightline.collection.extraction import Extractor
-from sightline.collection.models.dataset import common_features
+from sightline.collection.features import common_features
 from sightline.collection.similarity.descriptors import lengths_of
 from sightline.collection.similarity.query import QueryPicture
 from sightline.contracts import Compute

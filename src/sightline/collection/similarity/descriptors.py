@@ -14,8 +14,9 @@ import numpy as np
 
 from sightline import plugins
 from sightline._typing import Bools, Ints
+from sightline.collection.features import common_features
 from sightline.collection.index.options import quick_feature
-from sightline.collection.models.dataset import View, as_view, common_features
+from sightline.collection.models.dataset import View, as_view
 from sightline.errors import CollectionError, NoFeatures, UsageError
 from sightline.store.snapshot import Snapshot
 from sightline.vectors import Fingerprint

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Bools, Doubles, Floats, Ints
-from sightline.collection.models.dataset import View, common_features
+from sightline.collection.features import common_features
+from sightline.collection.models.dataset import View
 from sightline.collection.models.lifecycle import (
     GateReport,
     apply_gate,

@@ -19,7 +19,7 @@ from sightline.collection.models.dataset import tag_pairs, term_verdicts
 from sightline.collection.models.suspected import SUSPECTED, TagProbabilities
 from sightline.collection.models.word_model import load_word_model
 from sightline.contracts import Json
-from sightline.errors import ParameterError, UsageError
+from sightline.errors import NoModel, NoTagProbabilities, ParameterError
 from sightline.store.events import EventLog
 from sightline.store.folder import StoreFolder
 
@@ -109,11 +109,11 @@ def suspected_tags(
         name = reader.snapshot.model
         model = load_word_model(store_folder, name)
         if model is None:
-            raise UsageError("There is no word model yet. Run: sightline train")
+            raise NoModel("There is no word model yet. Run: sightline train")
         tags = model.tags
         if tags is None:
             ranker = model.served.recipe.ranker
-            raise UsageError(
+            raise NoTagProbabilities(
                 f"The word model {name} does not know which tags are probably wrong: it is of an "
                 f"earlier release, or its ranker ({ranker}) has no scores of left-out pictures. "
                 "Run: sightline train --ranker ridge"

@@ -49,7 +49,7 @@ def run_batch(
 ) -> Message:
     """Run jobs under the limits of their kind; `files` holds the fitted features in `names`."""
     _check_identity(expected)
-    _allow_interrupts()
+    interrupts = _Interrupts()
     unpacked = unpack_jobs(jobs)
     with contextlib.ExitStack() as stack:
         with _disk():
@@ -62,7 +62,8 @@ def run_batch(
                 _localised(job, os.path.join(folder, str(i)), local_files)
                 for i, job in enumerate(unpacked)
             ]
-        results = _answers(task, local_jobs, kind, seconds)
+        with interrupts.allowed():
+            results = _answers(task, local_jobs, kind, seconds)
     answers = [
         transfer.with_problems(f, j.args) if isinstance(f, Done) else f
         for f, j in zip(results, unpacked, strict=True)
@@ -116,19 +117,35 @@ class TaskArrays(Mapping[str, NDArray[Any]]):
         return len(self._arrays)
 
 
-def _allow_interrupts() -> None:
-    """Let one cancellation, which Ray sends as SIGINT, interrupt this task.
+class _Interrupts:
+    """A cancellation, which Ray sends as SIGINT, interrupts the work on files once.
 
-    A cluster that was started in the background of a shell ignores the signal; and a second
-    cancellation must not interrupt the clean-up.
+    Before and after it waits: what interrupts the creation or the removal of a folder leaves the
+    folder behind. A cluster that was started in the background of a shell ignores the signal.
     """
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
 
+    def __init__(self) -> None:
+        self._is_held, self._is_pending, self._is_over = True, False, False
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._interrupt)
 
-def _interrupt(number: int, frame: object) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    @contextlib.contextmanager
+    def allowed(self) -> Iterator[None]:
+        """Let one cancellation interrupt a block, one that waits too."""
+        try:
+            self._is_held = False
+            if self._is_pending:
+                self._interrupt(signal.SIGINT, None)
+            yield
+        finally:
+            self._is_held = True
+
+    def _interrupt(self, number: int, frame: object) -> None:
+        if self._is_held:
+            self._is_pending = True
+        elif not self._is_over:
+            self._is_over = True
+            raise KeyboardInterrupt
 
 
 def _check_identity(expected: Identity) -> None:

@@ -39,6 +39,9 @@ export function percent(part) {
   return part > 0.99 && part < 1 ? "> 99 %" : `${Math.round(100 * part)} %`;
 }
 
+/** In place of a probability, where too few held-out pictures measure a word. */
+export const NOT_YET_PROVEN = "not yet proven";
+
 /**
  * The one thing that a hit shows: its kind of match, or how sure or similar it is.
  *
@@ -46,6 +49,7 @@ export function percent(part) {
  */
 export function hitLabel(hit) {
   if (hit.match === "similar") return hit.score.toFixed(3);
+  if (hit.match === "predicted" && hit.proven === false) return NOT_YET_PROVEN;
   if (hit.match === "predicted" && hit.probability !== null) return percent(hit.probability);
   if (hit.match === "suggested" && hit.probability !== null) return `suggested ${percent(hit.probability)}`;
   return hit.match;

@@ -49,7 +49,7 @@ async function show() {
   } catch (e) {
     failed(main, e);
   }
-  for (const link of document.querySelectorAll("nav a"))
+  for (const link of document.querySelectorAll("header nav a"))
     if (link.getAttribute("href") === `#/${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
 }

@@ -40,6 +40,23 @@ export interface Suggestions {
   judged: number;
 }
 
+/** A tag that is probably wrong, and the probability that it is. */
+export interface SuspectedTag {
+  id: number;
+  path: string;
+  word: string;
+  confidence: number;
+}
+
+export interface SuspectedTags {
+  version: number;
+  model: string;
+  suggestions: SuspectedTag[];
+  tags: number;
+  expected: number;
+  judged: number;
+}
+
 export interface Progress {
   what: string;
   done: number;

@@ -7,6 +7,7 @@ export interface Hit {
   score: number;
   match: "exact" | "predicted" | "partial" | "suggested" | "similar";
   probability: number | null;
+  proven?: boolean;
   thumbnail: string;
   original: string;
   shares?: { descriptor: string; value: number }[];
@@ -34,6 +35,7 @@ export interface DescribedWord {
   fits: boolean;
   tagged: boolean;
   lift: number;
+  proven: boolean;
 }
 
 export interface Constraint {
@@ -61,6 +63,7 @@ export interface Hits {
   predicted: boolean | null;
   constraints?: Constraint[];
   suggested?: StartingWord[];
+  unproven?: { word: string; pictures: number }[];
   corrections?: Correction[];
   missing: number;
   said: string[];

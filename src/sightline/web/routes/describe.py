@@ -19,7 +19,8 @@ router = APIRouter(prefix="/v1", tags=["describe"])
 class Word(BaseModel):
     """A word: its probability, whether that is above the cut-off, whether the picture has it.
 
-    `lift` is how many times as likely it is as on any picture with words.
+    `lift` is how many times as likely it is as on any picture with words. If it is not `proven`,
+    too few held-out pictures measure it, and `score` is no calibrated probability.
     """
 
     word: str
@@ -28,6 +29,7 @@ class Word(BaseModel):
     tagged: bool
     carried: bool
     lift: float
+    proven: bool = True
 
 
 class DescribedWords(BaseModel):

@@ -62,7 +62,7 @@ class TrainJob(Body):
     These are the similarity of pictures, the regions of words, and the space of texts and pictures.
     `GET /v1/rankers` lists the rankers and which of them a search tries by default. `search` are
     seconds to search for a better model of words once the quick one is published, true for no
-    limit; `trials` ends it after so many trials.
+    limit; `trials` is the number of trials after which it ends.
     """
 
     verb: Literal["train"]

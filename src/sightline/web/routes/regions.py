@@ -100,7 +100,28 @@ class WhyWord(BaseModel):
     contribution: float
     seen: float | None
     learned: bool
+    proven: bool
     parts: list[list[float]] | None = None
+
+
+class WhySign(BaseModel):
+    """What a word with a plus (`required`) or a minus did to a hit; `text` says it in words.
+
+    `by` "tags" decide on pictures that have any; "prediction" elsewhere, if the word was learned.
+    `probability` is that of the word on the picture, null for a tag and if it is not `proven`. A
+    prediction multiplied the probability of the hit by `factor`; hits of a search for the word have
+    at least the probability `cutoff`.
+    """
+
+    word: str
+    required: bool
+    tagged: bool
+    by: str
+    probability: float | None
+    cutoff: float | None
+    factor: float | None
+    proven: bool
+    text: str
 
 
 class WhyFeature(BaseModel):
@@ -120,6 +141,7 @@ class Why(BaseModel):
     """
 
     words: list[WhyWord]
+    signs: list[WhySign]
     features: list[WhyFeature]
     parts: list[list[float]] | None
     rows: int

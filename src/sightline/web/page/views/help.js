@@ -16,6 +16,7 @@ const KEYS = [
   ["u", "Undo"],
   ["w", "Save the pictures that fit as a word"],
   ["y, n, s, u", "In Review: yes, no, skip, undo"],
+  ["y, n, u", "In suspected mislabels: remove, keep, undo (the tag you are at, or the first)"],
   ["?", "This list"],
   ["Esc", "Close"],
 ];

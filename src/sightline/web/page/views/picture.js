@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { count, el, fill, isCommand, when } from "../dom.js";
+import { NOT_YET_PROVEN, percent } from "../figures.js";
 import { wordsOf } from "../wording.js";
 import { shares } from "./shares.js";
 import { whySection } from "./why.js";
@@ -15,6 +16,7 @@ import { whySection } from "./why.js";
  * @property {((fits: boolean) => Promise<void>) | null} judge
  * @property {(() => boolean | undefined) | null} mark its judgement
  * @property {((by: number) => void) | null} step to a neighbour in the list
+ * @property {(positive: boolean) => void} [example] search with it as an example
  */
 
 // Formats that browsers show; of others the thumbnail is shown.
@@ -93,6 +95,8 @@ function bar(hit, about) {
     status.textContent = mark?.() === fits ? "Saved." : "That could not be saved.";
   };
   show();
+  const example = (/** @type {string} */ text, /** @type {string} */ title, /** @type {boolean} */ positive) =>
+    about.example ? el("button", { type: "button", title, "aria-label": title, onclick: () => (open?.close(), about.example?.(positive)) }, text) : null;
   const box = el(
     "div", { class: "bar" },
     el("h2", { id: "picture-name" }, hit.path),
@@ -101,7 +105,9 @@ function bar(hit, about) {
     judge ? yes : null,
     judge ? no : null,
     status,
-    el("a", { class: "button", href: `#/search?like=${hit.id}` }, "Similar to this"),
+    el("a", { class: "button", href: `#/search?positive=${hit.id}` }, "Similar to this"),
+    example("+ Example", "Add as a positive example", true),
+    example("− Example", "Add as a negative example", false),
     el("a", { class: "button", href: hit.original, target: "_blank", rel: "noreferrer" }, "File"),
     el("form", { method: "dialog" }, el("button", { autofocus: true, "aria-label": "Close" }, "×")),
   );
@@ -167,7 +173,7 @@ async function showWords(id) {
   const lines = words.map((/** @type {DescribedWord} */ w) =>
     el(
       "li", { class: w.fits ? "" : "faint" },
-      el("a", { href: searchFor(w.word) }, w.word), ` ${Math.round(100 * w.score)} %`, w.tagged ? " · has the tag" : "",
+      el("a", { href: searchFor(w.word) }, w.word), ` ${w.proven ? percent(w.score) : NOT_YET_PROVEN}`, w.tagged ? " · has the tag" : "",
     ),
   );
   return el(

@@ -1,6 +1,7 @@
 // What is said of the words of a query: corrected, unknown, not learned, with a sign.
 
 import { el, some } from "../dom.js";
+import { NOT_YET_PROVEN } from "../figures.js";
 
 /** @typedef {import("../types").Hits} Hits */
 /**
@@ -18,7 +19,7 @@ import { el, some } from "../dom.js";
 export function queryWords(first, ask) {
   return [
     ...(first.corrections ?? []).map((c) => corrected(c, ask)), ...first.unknown.map((u) => unknown(u, ask)),
-    notLearned(first, ask), constraints(first), suggested(first),
+    notLearned(first, ask), unproven(first), constraints(first), suggested(first),
   ];
 }
 
@@ -60,6 +61,19 @@ function notLearned(first, ask) {
     "div", { class: "warning not-learned" }, el("p", {}, "not learned: ", ...words, nothing),
     ...offered.map((w) => el("p", { class: "near" }, `learned words near ${w.word}: `, ...others(w.word, w.near, ask))),
   );
+}
+
+/**
+ * Name the words whose hits show no probability, since too few held-out pictures measure it.
+ *
+ * @param {Hits} first
+ */
+function unproven(first) {
+  const words = first.unproven ?? [];
+  if (!words.length) return null;
+  const named = words.map((w) => `${w.word} (learned from ${some(w.pictures, "picture")})`).join(", ");
+  const its = words.length === 1 ? "Its" : "Their";
+  return el("p", { class: "faint unproven" }, `${NOT_YET_PROVEN}: ${named}. ${its} hits show no probability; judge more pictures that fit and train again.`);
 }
 
 /**

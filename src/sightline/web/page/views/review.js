@@ -6,6 +6,7 @@ import { complain, el, fill, isCommand, say, some } from "../dom.js";
 import { Reviewing } from "../reviewing.js";
 import { ReviewCard } from "./reviewcard.js";
 import { abstained, unready } from "./reviewempty.js";
+import { reviewLists, suspectedView } from "./suspected.js";
 
 /** @typedef {import("../reviewing").Kind} Kind */
 /** @typedef {import("../types").ExportFormat} ExportFormat */
@@ -54,7 +55,7 @@ class Review {
       ),
     );
     host.append(
-      el("h1", {}, "Review"), this.options, el("div", { class: "progress row" }, this.bar, this.status),
+      el("h1", {}, "Review"), reviewLists(""), this.options, el("div", { class: "progress row" }, this.bar, this.status),
       this.place, this.answers, this.empty, this.never,
     );
     void this._loadFormats();
@@ -189,7 +190,8 @@ class Review {
 }
 
 /** @type {import("../types").View} */
-export function view(host) {
+export function view(host, at) {
+  if (at.get("list") === "suspected") return suspectedView(host);
   const review = new Review(host);
   const key = (/** @type {KeyboardEvent} */ e) => review.key(e);
   const left = () => {

@@ -19,7 +19,7 @@ import { chips, welcome } from "./welcome.js";
 /**
  * What a list was searched by, whatever is in the fields meanwhile.
  *
- * @typedef {{ query: string, text: string, picture: Blob | null, like: number[] } & FilterForm["values"]} Asked
+ * @typedef {{ query: string, text: string, picture: Blob | null, positive: number[], negative: number[] } & FilterForm["values"]} Asked
  */
 
 export const title = "Search";
@@ -39,8 +39,9 @@ class Search {
     });
     this.told = el("div", { class: "told", role: "status" });
     this.empty = el("div", { class: "empty" });
-    /** @type {number[]} */
-    this.like = at.getAll("like").map(Number).filter((n) => n > 0);
+    // Ids of example pictures; addresses of earlier releases say like.
+    this.positive = idsOf(at, "positive", "like");
+    this.negative = idsOf(at, "negative");
     this.examples = el("div", { class: "examples" });
     /** @type {HitList | null} */
     this.list = null;
@@ -50,7 +51,7 @@ class Search {
     // Whether a list is being fetched.
     this._looking = false;
     /** @type {Asked} */
-    this.asked = { query: "", text: "", picture: null, like: [], ...this.filters.values };
+    this.asked = { query: "", text: "", picture: null, positive: [], negative: [], ...this.filters.values };
     this.grid = new Grid("Pictures found", {
       size: () => this._shown?.size ?? 0,
       at: (i) => this._shown?.at(i),
@@ -64,10 +65,10 @@ class Search {
     this.box.input.value = at.get("q") ?? "";
     const session = at.get("session");
     if (session) void this.resume(session);
-    else if (this.box.input.value || this.like.length) void this.run();
+    else if (this.box.input.value || this.positive.length || this.negative.length) void this.run();
     else void welcome(this.empty, this.box.input, () => this._turn === 0);
     this.filters.load().catch(() => undefined); // Search works without the list of folders.
-    this._showLike();
+    this._showExamples();
   }
 
   get _shown() {
@@ -79,11 +80,11 @@ class Search {
     const query = this.box.input.value.trim();
     const picture = this.box.picture;
     // An uploaded picture is combined with words, or used by itself.
-    if (picture && !query && this.like.length) {
-      this.like = [];
-      this._showLike();
+    if (picture && !query && this._examples) {
+      this.positive = this.negative = [];
+      this._showExamples();
     }
-    this.asked = { query, text: "", picture, like: this.like, ...this.filters.values };
+    this.asked = { query, text: "", picture, positive: this.positive, negative: this.negative, ...this.filters.values };
     this._remember();
     await this.again();
   }
@@ -91,14 +92,15 @@ class Search {
   /** Search for the same again, without the judgements. */
   async again() {
     this.judging.forget();
-    const { query, text, picture, like } = this.asked;
-    if (query || text || picture || like.length) return this._list();
+    const { query, text, picture, positive, negative } = this.asked;
+    if (query || text || picture || positive.length) return this._list();
     const turn = ++this._turn;
     this._asking?.abort();
     this._looking = false;
     this.list = null;
     fill(this.told);
     this.grid.restart();
+    if (negative.length) return fill(this.empty, el("p", { class: "notice" }, "Negative examples alone name no picture to look for. Add words or a positive example."));
     await welcome(this.empty, this.box.input, () => turn === this._turn);
   }
 
@@ -106,7 +108,8 @@ class Search {
   _remember() {
     const at = new URLSearchParams();
     if (this.asked.query) at.set("q", this.asked.query);
-    for (const id of this.like) at.append("like", String(id));
+    for (const id of this.positive) at.append("positive", String(id));
+    for (const id of this.negative) at.append("negative", String(id));
     this.filters.write(at);
     const hash = String(at) ? `#/search?${at}` : "#/search";
     if (hash !== location.hash) history.pushState(null, "", hash);
@@ -119,14 +122,14 @@ class Search {
    * @returns {Promise<Hits>}
    */
   _ask(asked, signal, part) {
-    const { query, text, picture, like, filters, untagged, tagged } = asked;
+    const { query, text, picture, positive, negative, filters, untagged, tagged } = asked;
     const wide = { k: 200, untagged, tagged, ...filters };
-    if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, positive: like }, signal);
+    if (picture && query) return send("/v1/search/words-and-picture", picture, { ...wide, query, positive, negative }, signal);
     if (picture) return send("/v1/search/picture", picture, wide, signal);
     const body = { k: 200, untagged, tagged, filters };
     if (text) return post("/v1/search/text", { ...body, text }, { signal });
-    if (!query) return post("/v1/similar", { ...body, positive: like }, { signal });
-    if (like.length) return post("/v1/search", { ...body, query, positive: like }, { signal });
+    if (!query) return post("/v1/similar", { ...body, positive, negative }, { signal });
+    if (positive.length || negative.length) return post("/v1/search", { ...body, query, positive, negative }, { signal });
     const { k, offset, first } = part;
     return post("/v1/search", { ...body, query, k, offset, count: first, cut: false }, { signal });
   }
@@ -268,12 +271,12 @@ class Search {
 
   /** The body that begins a judging session, or why none can begin. */
   _beginning() {
-    const { query, text, picture, like, filters, untagged, tagged } = this.asked;
+    const { query, text, picture, positive, negative, filters, untagged, tagged } = this.asked;
     if (text) return "Judging begins with a few words. Search by some of them first.";
-    if (picture || (like.length && query))
+    if (picture || negative.length || (positive.length && query))
       return "Judging begins with words alone, or with pictures of the collection alone. Search by one of them first.";
     const rest = { untagged, tagged, filters };
-    return query ? { query, ...rest } : { positive: like, ...rest };
+    return query ? { query, ...rest } : { positive, ...rest };
   }
 
   /** @param {string} session */
@@ -283,28 +286,39 @@ class Search {
       const resumed = await this.judging.resume(session, () => turn === this._turn);
       if (!resumed) return;
       this.box.input.value = resumed.query;
-      this.like = resumed.examples;
-      this.asked = { ...this.asked, query: resumed.query, like: resumed.examples };
-      this._showLike();
+      this.positive = resumed.examples;
+      this.negative = [];
+      this.asked = { ...this.asked, query: resumed.query, positive: resumed.examples, negative: [] };
+      this._showExamples();
     } catch (e) {
       fill(this.empty, notice(e));
     }
   }
 
-  _showLike() {
-    const chips = this.like.map((id) =>
-      el(
-        "span", { class: "chip" }, el("img", { alt: `Picture ${id}`, src: `/v1/pictures/${id}/thumbnail` }), "similar to this",
-        el("button", { type: "button", "aria-label": `Without picture ${id}`, onclick: () => this._unlike(id) }, "×"),
-      ),
-    );
-    fill(this.examples, ...chips);
+  get _examples() {
+    return this.positive.length + this.negative.length;
   }
 
-  /** @param {number} id */
-  _unlike(id) {
-    this.like = this.like.filter((other) => other !== id);
-    this._showLike();
+  _showExamples() {
+    const chip = (/** @type {number} */ id, /** @type {string} */ text) =>
+      el(
+        "span", { class: "chip" }, el("img", { alt: `Picture ${id}`, src: `/v1/pictures/${id}/thumbnail` }), text,
+        el("button", { type: "button", "aria-label": `Without picture ${id}`, onclick: () => this._example(id, null) }, "×"),
+      );
+    fill(this.examples, ...this.positive.map((id) => chip(id, "similar to this")), ...this.negative.map((id) => chip(id, "not similar to this")));
+  }
+
+  /**
+   * Search with a picture as an example, or (null) without it.
+   *
+   * @param {number} id
+   * @param {boolean | null} positive
+   */
+  _example(id, positive) {
+    const others = (/** @type {number[]} */ ids) => ids.filter((other) => other !== id);
+    this.positive = positive === true ? [...others(this.positive), id] : others(this.positive);
+    this.negative = positive === false ? [...others(this.negative), id] : others(this.negative);
+    this._showExamples();
     void this.run();
   }
 
@@ -315,6 +329,7 @@ class Search {
     openPicture(hit, {
       query: this.asked.query, judge: (fits) => this.judging.judge(fits, [hit.id]),
       mark: () => this.judging.markOf(hit.id), step: (by) => this._step(by),
+      example: (positive) => this._example(hit.id, positive),
     });
   }
 
@@ -343,6 +358,16 @@ class Search {
     // A key that is held down judges once.
     if (!e.repeat) deeds[e.key]();
   }
+}
+
+/**
+ * Ids in an address.
+ *
+ * @param {URLSearchParams} at
+ * @param {string[]} names
+ */
+function idsOf(at, ...names) {
+  return names.flatMap((name) => at.getAll(name)).map(Number).filter((n) => n > 0);
 }
 
 /** @type {import("../types").View} */

@@ -2,6 +2,7 @@
 
 import { post } from "../api.js";
 import { el, fill } from "../dom.js";
+import { NOT_YET_PROVEN, percent } from "../figures.js";
 import { drawHeat } from "../heatmap.js";
 import { drawBox, drawMask } from "../overlay.js";
 import { wordsOf } from "../wording.js";
@@ -10,7 +11,8 @@ import { shares } from "./shares.js";
 /** @typedef {import("../types").Hit} Hit */
 /** @typedef {import("../types").Box} Box */
 /** @typedef {import("../types").Mask} Mask */
-/** @typedef {{ word: string, tagged: boolean, weight: number, contribution: number, seen: number | null, learned: boolean, parts?: number[][] }} WordShare */
+/** @typedef {{ word: string, tagged: boolean, weight: number, contribution: number, seen: number | null, learned: boolean, proven: boolean, parts?: number[][] }} WordShare */
+/** @typedef {{ word: string, required: boolean, tagged: boolean, by: "tags" | "prediction", probability: number | null, proven: boolean, text: string }} SignShare */
 /** @typedef {{ word: string, likely: number, tagged: boolean, box: Box, mask: Mask }} WordRegion */
 /** @typedef {(pen: HTMLCanvasElement) => void} Drawing */
 
@@ -102,20 +104,45 @@ async function explained(hit, query, shown) {
     return el(
       "tr", {}, el("th", { scope: "row" }, w.word),
       el("td", { class: "number" }, w.contribution.toFixed(2)),
-      el("td", { class: "number" }, w.seen === null ? "" : `${Math.round(100 * w.seen)} %`),
-      el("td", {}, [w.tagged ? "has the tag" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
+      el("td", { class: "number" }, likely(w.seen, w.proven)),
+      el("td", {}, [w.tagged ? "tagged" : "", w.learned ? "" : "not learned"].filter(Boolean).join(", ")),
       el("td", {}, parts && why.rows ? shown.button("Heat map", (c) => drawHeat(c, parts, why)) : ""),
     );
   });
+  lines.push(...why.signs.map(signLine));
   const head = ["Word", "Contribution", "Predicted", "Tag", "Heat map"].map((t) => el("th", { scope: "col" }, t));
   const all = why.parts && why.words.length > 1 ? shown.button("Heat map of all words", (c) => drawHeat(c, why.parts, why)) : null;
+  const words = lines.length ? el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))) : null;
   return el(
-    "div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...lines))), all,
+    "div", {}, words, all,
     why.features?.length ? shares(why.features.map(named)) : null,
-    why.problem ? el("p", { class: "faint" }, why.problem) : null,
+    why.problem ? el("p", { class: "faint" }, hit.match === "suggested" ? "◌ Suggested by the network, by its own classes, not by your words." : why.problem) : null,
     why.held?.length ? el("p", { class: "faint" }, `Heat maps leave out ${why.held.join(", ")}, which cannot be recomputed here.`) : null,
     el("p", { class: "faint" }, `${modelOf(response)}Version ${response.version}. In heat maps, orange raises the score and blue lowers it.`),
   );
+}
+
+/**
+ * A row for a word with a sign: what decided on it.
+ *
+ * @param {SignShare} s
+ */
+function signLine(s) {
+  return el(
+    "tr", { class: "sign" }, el("th", { scope: "row" }, `${s.required ? "+" : "−"}${s.word}`),
+    el("td", { colSpan: 4 }, s.text),
+  );
+}
+
+/**
+ * A probability; not that of a word which too few held-out pictures measure.
+ *
+ * @param {number | null} part
+ * @param {boolean} proven
+ */
+function likely(part, proven) {
+  if (!proven) return NOT_YET_PROVEN;
+  return part === null ? "" : percent(part);
 }
 
 /** @param {{ feature: string, contribution: number }} f */
@@ -138,7 +165,7 @@ async function localized(hit, query, shown) {
   const located = response.hits[0];
   if (!located) return el("p", {}, "");
   const buttons = located.words.map((/** @type {WordRegion} */ w) =>
-    shown.button(`Region of “${w.word}” (${Math.round(100 * w.likely)} %)`, (c) => {
+    shown.button(`Region of “${w.word}” (${percent(w.likely)})`, (c) => {
       drawMask(c, w.mask, "#ffb000");
       drawBox(c, w.box, "#ffb000");
     }),
