@@ -47,13 +47,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", help="file to write every sample to")
     parser.add_argument("--only", help=f"some of: {', '.join(SUBJECTS)}")
     parser.add_argument("--quick", action="store_true", help="small workloads, to try it out")
-    parser.add_argument("--large", action="store_true", help="growth of queries up to a million")
+    parser.add_argument("--large", action="store_true", help="growth up to a million")
     return parser
 
 
 def _sizes(options: argparse.Namespace) -> Sizes:
     sizes = QUICK if options.quick else FULL
-    return replace(sizes, queries=(*sizes.queries, _LARGE)) if options.large else sizes
+    if not options.large:
+        return sizes
+    return replace(sizes, queries=(*sizes.queries, _LARGE), trained=(*sizes.trained, _LARGE))
 
 
 def _one_thread() -> None:

@@ -27,6 +27,8 @@ class Sizes:
     growth: tuple[int, ...] = (1_000, 5_000, 10_000)
     queries: tuple[int, ...] = (10_000, 100_000)
     sentences: tuple[int, int] = (8_000, 100_000)  # pictures
+    trained: tuple[int, ...] = (10_000, 100_000)  # pictures
+    ridge: tuple[int, int] = (6_000, 4_000)  # pictures, words
 
 
 FULL = Sizes()
@@ -42,6 +44,8 @@ QUICK = Sizes(
     growth=(500, 1_000, 2_000),
     queries=(2_000, 10_000),
     sentences=(2_000, 8_000),
+    trained=(2_000, 8_000),
+    ridge=(1_000, 500),
 )
 
 

@@ -63,6 +63,15 @@ class RealSessions:
 
 def real_sessions(data: Path, n_sessions: int, feature: str = "cedd") -> RealSessions | None:
     """Return sessions over the pictures of a data folder; None if they are not there."""
+    real = real_rows(data, feature)
+    if real is None:
+        return None
+    rows, labels = real
+    return RealSessions(FeatureScaling.of("reduced", rows)(rows), labels, n_sessions)
+
+
+def real_rows(data: Path, feature: str) -> tuple[Matrix, NDArray[np.int64]] | None:
+    """Return the rows and classes of Caltech-101; None if it is not in the data folder."""
     c = load_classed(data, CALTECH)
     if c is None:
         return None
@@ -70,4 +79,4 @@ def real_sessions(data: Path, n_sessions: int, feature: str = "cedd") -> RealSes
     with LocalCompute(1) as compute:
         describer = Describer(c, compute, cache, NoProgress())
         rows = describer.describe([Fold(0, np.arange(len(c)), np.arange(0))], [feature])[0][feature]
-    return RealSessions(FeatureScaling.of("reduced", rows)(rows), np.asarray(c.labels), n_sessions)
+    return np.asarray(rows, np.float32), np.asarray(c.labels)

@@ -45,6 +45,8 @@ SUBJECTS = (
     "cluster",
     "mixing",
     "growth",
+    "train-growth",
+    "train-ridge",
 )
 
 

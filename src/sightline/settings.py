@@ -70,6 +70,9 @@ class Settings:
         one on this machine), HOST:PORT or ray://HOST:PORT of a Ray cluster.
     shards : int
         Number of data-parallel shards for PAMIR and k-means; 1 disables sharding.
+    memory : float
+        Gigabytes that training and evaluating may take with all feature rows in memory. Beyond it,
+        rows stay on the disk and kernel ridge learns from blocks of them.
     log_level : str
         error, warning, info or debug; only debug writes queries and captions.
     data : str
@@ -99,10 +102,16 @@ class Settings:
     session_cap: int = 200
     compute: str = "local"
     shards: int = 1
+    memory: float = 4.0
     log_level: str = "info"
     data: str = ""
     engine: str = "flat"
     ivf_rows: int = 1_000_000
+
+    @property
+    def memory_bytes(self) -> int:
+        """The setting `memory` in bytes."""
+        return int(self.memory * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "session_cap": (0, 1_000_000),
     "ivf_rows": (1, 10**12),
     "shards": (1, 1024),
+    "memory": (0.1, 1_000_000),
 }
 # Settings of a collection: once given as a flag of `index`, they are saved in the store.
 REMEMBERED = ("follow", "hidden", "folder_words", "txt_as", "language", "exclude", "features")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sightline.annotators._smoothers import Decomposed, Primal
-from sightline.annotators.ridge import KernelRidge, _inverse_root
+from sightline.annotators.ridge import KernelRidge, inverse_root
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, NotFittedError, ParameterError
 from tests.factories.fresh_python import imported_by
@@ -63,7 +63,7 @@ def test_a_fixed_alpha_gives_what_the_same_alpha_chosen_gives() -> None:
 def test_landmarks_that_are_all_pictures_change_nothing(alpha: float) -> None:
     X, Y = problem(80)
     K = KernelRidge().fit(X, Y).kernel_((X,))
-    root = _inverse_root(K)
+    root = inverse_root(K)
 
     def blocks() -> Iterator[tuple[slice, NDArray[np.float64]]]:
         for rows in (slice(0, 30), slice(30, 80)):

@@ -43,16 +43,21 @@ def trained(shell: Shell) -> Shell:
 
 @pytest.mark.all_rankers
 def test_train_shows_what_it_tried_chose_and_proved(shell: Shell) -> None:
-    ran = shell("train")
-    assert ran.code == 0
+    quick = shell("train")
+    assert quick.code == 0 and "Chosen: ridge on mean-colour" in quick.out
+    ran = shell("train", "--search")
+    assert ran.code == 0 and "nothing is left to try" in ran.out
     assert "AvgP" in ran.out and "pamir on mean-colour" in ran.out and "ridge on" in ran.out
     assert "Chosen: " in ran.out and "untrained" in ran.out and "version" in ran.out
-    again = shell("train", "--json")
+    again = shell("train", "--search", "--json")
     said = json.loads(again.out)
     assert said["proof"]["current"] is not None and said["words"] == 8
     assert {t["ranker"] for t in said["tried"]} >= {"pamir", "ridge", "log-product", "warp"}
     assert any(line.startswith("cmrm: it learns from counts") for line in said["not_tried"])
     assert all(t["train_seconds"] >= 0 and t["bytes"] > 0 for t in said["tried"])
+    assert said["search"]["trials"] == 0 < said["search"]["reused"]
+    assert "--search takes a number of seconds" in shell("train", "--search", "soon").err
+    assert shell("train", "regions", "--trials", "3").code == 2
     # The names of the field, and beside them those of earlier releases with the same values.
     held, proof = said["held_out"], said["proof"]
     assert (held["queries"], held["avgp"], held["untrained"]) == (

@@ -28,14 +28,13 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
     """Return 90 tagged pictures of one colour each, three with a wrong word, and a word model."""
     folder = tmp_path_factory.mktemp("suspected")
     with pytest.MonkeyPatch.context() as patch, plugged(patch):
-        patch.setattr("sightline.collection.models.training.DEFAULT_RANKERS", ("ridge",))
         photos = paint_some_with_words(folder / "photos")
         for name, word in WRONG.items():
             assert list(COLOURS)[int(name[:3]) % len(COLOURS)] != word
             (photos / name).write_text(word)
         collection = Collection.open(photos, store=folder / "store", workers=1)
         collection.index(features=["mean-colour"])
-        report = collection.train()
+        report = collection.train(rankers=["ridge"])
         assert report.suspected is not None and report.suspected >= 3
         assert report.to_dict()["suspected"] == report.suspected
         yield collection

@@ -10,7 +10,12 @@ import pytest
 from PIL import Image
 
 from sightline.collection import Collection
-from sightline.collection.models.dataset import tagged_and_judged, term_verdicts, verdicts
+from sightline.collection.models.dataset import (
+    judged_pairs,
+    tagged_and_judged,
+    term_verdicts,
+    verdicts,
+)
 from sightline.collection.tagging.dataset import load_list, load_region_dataset
 from sightline.collection.tagging.review import SOURCE, accepted
 from sightline.collection.tagging.training import _lowest_where
@@ -143,3 +148,18 @@ def test_every_answer_of_a_review_counts_whatever_a_session_may_say(own: Collect
     with contextlib.closing(log(own)) as events:
         said = events.judgements(most=20)
     assert sum(j.query == "cow" for j in said) == 30 and sum(j.query == "boat" for j in said) == 20
+
+
+@pytest.mark.parametrize("n_tags", [0, 4])
+def test_judgements_join_the_tags_once_and_take_tags_away(n_tags: int) -> None:
+    words = ((3, "sky"), (3, "tree"), (9, "sky"), (4, "red"))[:n_tags]
+    pairs = {(p, term_id(w)) for p, w in words}
+    said = [
+        Judgement("sky", 3, 1.0, "", 1), Judgement("tree", 3, 0.0, "", 2),
+        Judgement("red", 1, 1.0, "", 3), Judgement("tree", 8, 0.0, "", 4),
+    ]  # fmt: skip
+    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    verdict = term_verdicts(said, {})
+    expected = sorted(p for p in {*pairs, *verdict} if verdict.get(p, True))
+    picture, term = judged_pairs(both[:, 0], both[:, 1], said, {})
+    assert list(zip(picture.tolist(), term.tolist(), strict=True)) == expected

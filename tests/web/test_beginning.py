@@ -107,6 +107,10 @@ def test_a_model_without_a_shared_space(tmp_path: Path) -> None:
             assert '"text": true' in reply.json["detail"]
         answered = s.ask("POST", "/v1/search/text", b'{"text": "red"}').json
         assert answered["hits"] and answered["text_answer"]["model"] == "words"
+        no_words = b'{"verb": "train", "similar": true, "search": 60}'
+        assert s.ask("POST", "/v1/jobs", no_words).status == 400
+        negative = b'{"verb": "train", "search": -1}'
+        assert s.ask("POST", "/v1/jobs", negative).status in (400, 422)
         two = s.ask("POST", "/v1/jobs", b'{"verb": "train", "text": true, "regions": true}')
         assert (two.status, two.code) == (400, "usage")
         assert s.ask("GET", "/v1/pictures/1/words").status == 200

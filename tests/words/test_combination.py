@@ -178,13 +178,27 @@ def test_calibration_is_a_minimum() -> None:
 
     prior = calibration._Prior(np.array([1.5, -2.0]), np.array([0.5, 2.0]))
     x = scores.astype(np.float64) * 4
-    theta, _ = calibration._fit_columns(x, tagged, prior)
+    theta, _ = calibration._fit_columns(x, tagged, None, prior)
     for t in range(3):
         args = x[:, t].tolist(), tagged[:, t].tolist(), (1.5, -2.0), (0.5, 2.0)
         best = naive.calibration_loss(theta[0, t], theta[1, t], *args)
         for da, db in [(1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)]:
             there = naive.calibration_loss(theta[0, t] + da, theta[1, t] + db, *args)
             assert best <= there
+
+
+def test_many_pictures_are_calibrated_as_if_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sightline.words import calibration
+
+    rng = np.random.default_rng(0)
+    tagged = rng.random((3_000, 6)) < np.array([0.3, 0.1, 0.03, 0.01, 0.001, 0.0])
+    scores = (0.1 * rng.normal(size=tagged.shape) + 0.2 * tagged).astype(np.float32)
+    binned = calibration.calibrate(scores, tagged)
+    monkeypatch.setattr(calibration, "_BINNED", len(scores))
+    exact = calibration.calibrate(scores, tagged)
+    p, q = (1 / (1 + np.exp(-(slope * scores + offset))) for slope, offset in (binned, exact))
+    assert np.abs(p - q).max() < 1e-3
+    assert not np.array_equal(binned[0], exact[0])
 
 
 @settings(max_examples=30)

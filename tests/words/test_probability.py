@@ -30,7 +30,10 @@ def curved(how: How, scores: NDArray[np.float32], tagged: NDArray[np.bool_]) -> 
     combination = Combination(how).fit(scores, tagged)
     logits = combination.base_logits(scores)
     curves = ProbabilityCurves.of(*calibrate(logits.astype(np.float32), tagged))
-    curves = curves.with_first_hits(logits, tagged)
+    curves = curves.with_first_hits(
+        (logits[:, w] * curves.slope[w] + curves.offset[w], tagged[:, w])
+        for w in range(logits.shape[1])
+    )
     some = combination.with_curves(curves)
     w = some.weights([1.0, 1.0]).astype(np.float64)
     rows = some.rows(scores)
@@ -83,7 +86,7 @@ def test_pairs_that_come_together_are_reliable_where_a_product_is_not(how: How) 
 def test_few_examples_change_nothing() -> None:
     curves = ProbabilityCurves.of(np.ones(2), np.zeros(2))
     assert curves.with_sets(2, []).beta.tolist() == curves.beta.tolist()
-    one = curves.with_first_hits(np.zeros((1, 2)), np.zeros((1, 2), bool))
+    one = curves.with_first_hits([(np.zeros(1), np.zeros(1, bool))] * 2)
     assert one.beta == pytest.approx(curves.beta, abs=0.15)
 
 

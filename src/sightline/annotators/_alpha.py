@@ -20,7 +20,7 @@ from sightline.annotators.targets import average_precisions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sightline.annotators._smoothers import LeaveOneOut, Smoother
+    from sightline.annotators._smoothers import LeaveOneOut
 
 Criterion = Literal["AvgP", "error"]
 
@@ -29,17 +29,16 @@ _START, _STEP, _FINER = -1.0, 0.5, 0.25
 _LEAST, _MOST = -6.0, 6.0
 _STANDARD_ERRORS = 2.0
 # The most pictures and words that alpha is chosen on.
-_PICTURES = 6000
+MOST_JUDGED = 6000
 _WORDS = 500
 
 
-def best_alpha(smoother: Smoother, scale: float, criterion: Criterion, random_state: int) -> float:
+def best_alpha(judged: LeaveOneOut, scale: float, criterion: Criterion, random_state: int) -> float:
     """Return the strength, in units of scale, with the best left-out scores.
 
     A hill climb from 0.1 by half powers of ten, up and then down, until two in a row are no better,
     since quality is not smooth in alpha; then the quarter powers beside the best are tried.
     """
-    judged = smoother.some(sample(np.arange(len(smoother.Y)), _PICTURES, random_state))
     words = sample(rankable_words(judged.Y), _WORDS, random_state)
 
     @cache

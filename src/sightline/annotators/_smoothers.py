@@ -58,6 +58,16 @@ class Retargetable(Smoother, Protocol):
         ...
 
 
+class Diagonal(Protocol):
+    """Ridge over features in the basis where their products are diagonal.
+
+    `values` are the diagonal, `VtZtY` the products with the targets.
+    """
+
+    values: NDArray[np.float64]
+    VtZtY: NDArray[np.float64]
+
+
 def solved(
     K: NDArray[np.float32], Y: NDArray[np.float32], alpha: float, revise: Revise | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
@@ -138,7 +148,7 @@ class Primal:
 
     def left_out(self, alpha: float, words: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         parts = [
-            _Rotated(self, Z @ self.V, self.Y[rows]).left_out(alpha, words)
+            Rotated(self, Z @ self.V, self.Y[rows]).left_out(alpha, words)
             for rows, Z in self.blocks()
         ]
         return np.concatenate(parts)
@@ -147,7 +157,7 @@ class Primal:
         chosen = np.zeros(len(self.Y), dtype=np.bool_)
         chosen[pictures] = True
         parts = [Z[chosen[rows]] @ self.V for rows, Z in self.blocks()]
-        return _Rotated(self, np.concatenate(parts), self.Y[chosen])
+        return Rotated(self, np.concatenate(parts), self.Y[chosen])
 
     def retargeted(self, Y: NDArray[np.float32]) -> Smoother:
         other = copy(self)
@@ -156,10 +166,10 @@ class Primal:
         return other
 
 
-class _Rotated:
+class Rotated:
     """Some pictures' features in the basis where the regulariser is a division."""
 
-    def __init__(self, whole: Primal, P: NDArray[np.float64], Y: NDArray[np.float32]) -> None:
+    def __init__(self, whole: Diagonal, P: NDArray[np.float64], Y: NDArray[np.float32]) -> None:
         self.whole, self.P, self.Y = whole, P, Y
 
     def left_out(self, alpha: float, words: NDArray[np.int64] | None = None) -> NDArray[np.float32]:

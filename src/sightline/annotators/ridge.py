@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from sightline.annotators._alpha import Criterion, best_alpha, rankable_words, sample
+from sightline.annotators._alpha import MOST_JUDGED, Criterion, best_alpha, rankable_words, sample
 from sightline.annotators._balance import balanced
 from sightline.annotators._smoothers import (
     Decomposed,
@@ -49,6 +49,7 @@ from sightline.similarity.kernels import (
     gram,
     input_kinds,
 )
+from sightline.similarity.landmark_kernel import LandmarkKernel
 from sightline.similarity.serialization import (
     kernel_from_arrays,
     kernel_to_arrays,
@@ -210,11 +211,12 @@ class KernelRidge(PersistentEstimator):
         self._check_fitted()
         views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
         check_columns(views, self.n_features_in_, type(self).__name__)
-        dual = (self.dual_ if words is None else self.dual_[:, words]).astype(np.float64)
+        dual = np.ascontiguousarray(self.dual_ if words is None else self.dual_[:, words])
+        similarities = LandmarkKernel(self.kernel_, self.landmarks_)
         out = np.empty((views[0].shape[0], dual.shape[1]), dtype=np.float32)
         for rows in _slices(len(out)):
             part = tuple(v[rows] for v in views)
-            out[rows] = self.kernel_(part, self.landmarks_) @ dual
+            out[rows] = similarities(part) @ dual
         return out
 
     def __sklearn_tags__(self) -> Any:
@@ -240,12 +242,20 @@ class KernelRidge(PersistentEstimator):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a fitted ridge as far as scoring goes."""
+        kernel = kernel_from_arrays(arrays)
+        n = len(kernel.bandwidths)
+        landmarks = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
+        return cls.of_coefficients(kernel, landmarks, arrays["dual"])
+
+    @classmethod
+    def of_coefficients(
+        cls, kernel: MeanKernel, landmarks: tuple[Rows, ...], dual: NDArray[np.float32]
+    ) -> Self:
+        """Return a ridge that was solved elsewhere, as far as scoring goes."""
         ridge = cls()
-        ridge.dual_, ridge.kernel_ = arrays["dual"], kernel_from_arrays(arrays)
-        ridge.bandwidths_ = ridge.kernel_.bandwidths
-        n = len(ridge.bandwidths_)
-        ridge.landmarks_ = tuple(rows_from_arrays(f"landmarks.{i}", arrays) for i in range(n))
-        ridge.classes_ = np.arange(ridge.dual_.shape[1])
+        ridge.kernel_, ridge.landmarks_, ridge.dual_ = kernel, landmarks, dual
+        ridge.bandwidths_ = kernel.bandwidths
+        ridge.classes_ = np.arange(dual.shape[1])
         return ridge
 
     def _check(self) -> None:
@@ -340,7 +350,7 @@ class KernelRidge(PersistentEstimator):
     def _fit_landmarks(
         self, views: tuple[Rows, ...], K: NDArray[np.float32], Y: NDArray[np.float32], scale: float
     ) -> None:
-        root = _inverse_root(K)
+        root = inverse_root(K)
 
         def blocks() -> Iterator[tuple[slice, NDArray[np.float64]]]:
             for rows in _slices(len(Y)):
@@ -363,7 +373,9 @@ class KernelRidge(PersistentEstimator):
 
     def _settle(self, smoother: Retargetable, scale: float) -> NDArray[np.float64]:
         if self.alpha == "auto":
-            self.alpha_ = best_alpha(smoother, scale, self.criterion, self.random_state)
+            judged = sample(np.arange(len(smoother.Y)), MOST_JUDGED, self.random_state)
+            some = smoother.some(judged)
+            self.alpha_ = best_alpha(some, scale, self.criterion, self.random_state)
         else:
             self.alpha_ = float(self.alpha)
         alpha, revise = self.alpha_ * scale, self._revise()
@@ -385,7 +397,8 @@ class KernelRidge(PersistentEstimator):
         return self.kernel_.names == ("linear",)
 
 
-def _inverse_root(K: NDArray[np.float32]) -> NDArray[np.float64]:
+def inverse_root(K: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return a table R with R R' the inverse of a kernel, but for directions of rounding."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(K.astype(np.float64, order="F"), driver="evd", overwrite_a=True)

@@ -40,11 +40,17 @@ def _ranker_names() -> str:
     named = ", ".join(name for name, entry in entries.items() if entry.opt_in)
     return (
         f"{default}; only if named: {named}. "
-        "By default all others that can use the indexed features."
+        "With --search, by default all others that can use the indexed features."
     )
 
 
 _OPTIMISE = "With --ranker lscmr: the measure it optimises: map, ndcg, ndcg@k, p@k, mrr or auc."
+
+_SEARCH = (
+    "Publish the quick model, then search rankers, features and hyperparameters for a better one, "
+    "for a number of seconds or until nothing is left to try. Ctrl-C ends the search with the best "
+    "so far; the next search resumes it."
+)
 
 _SOURCES = (
     "For similarity: the supervision: judgements, tags, classes or folders. By default the first "
@@ -70,6 +76,10 @@ _KINDS = ("words", "similarity", "regions", "text")
     listing=_ranker_names,
     help="A ranker to try; may be repeated:",
 )
+@click.option(
+    "--search", is_flag=False, flag_value="", default=None, metavar="[SECONDS]", help=_SEARCH
+)
+@click.option("--trials", type=int, help="The number of trials after which a search ends.")
 @click.option("--optimise", default="", help=_OPTIMISE)
 @click.option(
     "--features",
@@ -93,6 +103,8 @@ def train(
     scenes: int | None,
     source: str,
     rankers: tuple[str, ...],
+    search: str | None,
+    trials: int | None,
     optimise: str,
     features: tuple[str, ...],
     force: bool,
@@ -111,8 +123,9 @@ def train(
     regions     regions of words, for: sightline tag, scenes
     text        a space of texts and pictures, for: topics, describe --texts, search --text-file
 
-    Rankers, features and hyperparameters are selected on validation pictures. A model that is worse
-    on held-out pictures than the current one, or than the untrained order, is not published.
+    Words are learned by kernel ridge, in seconds, or by the best of named rankers; --search looks
+    for something better. Everything is selected on validation pictures. A model that is worse on
+    held-out pictures than the current one, or than the untrained order, is not published.
     Missing features are computed first, and from then on by every index.
     """  # noqa: D301
     from sightline.cli.log import logged
@@ -123,6 +136,7 @@ def train(
     names = [n for f in features for n in f.split(",") if n]
     chosen = [n for r in rankers for n in r.split(",") if n]
     _check_options(kind, chosen, optimise, scenes, source, flags.get("shards"))
+    budget = _budget(kind, search, trials)
     if kind == "regions":
         return _train_regions(c, scenes or 0, names, force, dry_run, as_json)
     if kind == "similarity":
@@ -133,6 +147,8 @@ def train(
         report = c.train(
             rankers=_optimised(chosen, optimise),
             features=names,
+            search=budget,
+            trials=trials,
             force=force,
             dry_run=dry_run,
             progress=ProgressBar(),
@@ -187,6 +203,20 @@ def _optimised(rankers: list[str], optimise: str) -> list[str]:
         raise UsageError("--optimise requires --ranker lscmr.")
     named = Criterion.named(optimise, "lscmr").name
     return [f"{name}:{named}" if name == "lscmr" else name for name in rankers]
+
+
+def _budget(kind: str, search: str | None, trials: int | None) -> float | bool:
+    """Return how long to search: seconds, True for no limit, False for not at all."""
+    if (search is not None or trials is not None) and kind != "words":
+        raise UsageError(f"--search and --trials are for words. Got {kind}.")
+    if search is None:
+        return False
+    if not search:
+        return True
+    try:
+        return float(search)
+    except ValueError:
+        raise UsageError(f"--search takes a number of seconds, or none. Got {search!r}.") from None
 
 
 def _train_text(
@@ -340,6 +370,8 @@ def show_report(r: TrainReport) -> None:
         click.echo(f"Not tried: {line}")
     if r.clicks.lists:
         click.echo(clicks_line(r.clicks))
+    if r.search is not None:
+        click.echo(f"Search: {r.search}")
     click.echo(f"Chosen: {r.recipe}, words combined by {r.how}")
     if r.course:
         click.echo(f"Rounds: {r.course}")

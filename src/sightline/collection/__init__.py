@@ -230,6 +230,8 @@ class Collection:
         *,
         rankers: Sequence[str] = (),
         features: Sequence[str] = (),
+        search: float | bool = False,
+        trials: int | None = None,
         force: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -237,21 +239,28 @@ class Collection:
     ) -> TrainReport:
         """Learn words from tagged pictures, to predict them for the others.
 
-        Ranker, features and hyperparameters are selected on validation pictures and measured on
-        held-out ones; the model is published only if it does no harm. Pictures without features
-        get the default ones first.
+        Kernel ridge is fitted, in seconds; its features and hyperparameters are selected without
+        the held-out pictures, on which it is measured. The model is published only if it does no
+        harm. Pictures without features get the default ones first.
 
         Parameters
         ----------
         rankers : sequence of str
-            Rankers to select from; by default all.
+            Rankers to select from, by validation pictures; with `search`, all by default.
         features : sequence of str
             Features to select from; by default all that pictures have.
+        search : float or bool, default=False
+            How many seconds to search for a better ranker, better features and hyperparameters once
+            that model is published; True for as long as there is something to try. An interrupted
+            search publishes the best so far, and a later one goes on with its trials.
+        trials : int, optional
+            The number of trials after which a search ends.
         force : bool
             Publish even a model that is worse than the one in use.
         dry_run : bool
             Measure, and publish nothing.
         """
+        from sightline.collection.models.halving import Budget
         from sightline.collection.models.lifecycle import training_run
         from sightline.collection.models.recipe import ranker_spec
         from sightline.collection.models.requirements import missing_for_words
@@ -259,10 +268,11 @@ class Collection:
 
         for name in rankers:
             ranker_spec(name)
-        bar, s = progress or NoProgress(), self.settings
+        bar, s, budget = progress or NoProgress(), self.settings, Budget.of(search, trials)
         options = TrainOptions(
-            tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards
-        )
+            tuple(rankers), tuple(features), force, dry_run, s.session_cap, s.shards, budget,
+            s.memory_bytes,
+        )  # fmt: skip
         missing = missing_for_words(self.store_folder, rankers, features, s.features)
         with training_run(self, "train", dry_run, bar, compute) as run:
             run.compute_features(missing)
@@ -287,7 +297,8 @@ class Collection:
 
         bar = progress or NoProgress()
         with training_cluster(self.settings, bar, compute) as cluster:
-            return evaluate(self.store_folder, bar, curve=curve, compute=cluster)
+            memory = self.settings.memory_bytes
+            return evaluate(self.store_folder, bar, curve=curve, compute=cluster, memory=memory)
 
     def search(
         self,

@@ -14,6 +14,7 @@ tag-words.toml      the list of earlier releases, if any
 log/                rotating log, without captions or queries
 lock, writers       files for kernel locks; empty when nobody writes
 running/            a file for each running command, which names it (locks)
+trials.jsonl        results of trials, which a later search need not run again
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from sightline.store.versions import Version, Versions
 
 _STORE_FILES = frozenset(
     ("seal.json", "config.toml", "log", "lock", "writers", "shards", "versions", "models", "ivf",
-     "identity", "synonyms.toml", "tag-words.toml", "exporting", RUNNING)
+     "identity", "synonyms.toml", "tag-words.toml", "exporting", "trials.jsonl", RUNNING)
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from sightline.store.engines.candidates import Engine
 from sightline.store.engines.tables import Published
 from sightline.store.matrices import taken_rows
 from sightline.store.segments import OpenSegment
+from sightline.store.stored_rows import StoredRows
 from sightline.store.versions import Version
 from sightline.words.tfidf import idf as idf_of
 
@@ -236,6 +237,25 @@ class Snapshot:
                 "Run: sightline index"
             )
         return taken_rows(feature, parts, np.argsort(found_ids))
+
+    def length(self, feature: str) -> int:
+        """Return how many numbers a row of a feature has; 0 if there is none."""
+        matrices = (s.features[feature] for s in self.segments if feature in s.features)
+        return next((int(m.shape[1]) for m in matrices), 0)
+
+    def stored_rows(self, feature: str, pictures: Ints) -> StoredRows:
+        """Return the same, dense, to be read when they are asked for."""
+        parts: list[NDArray[np.float32]] = []
+        part, row, ids = [], [], []
+        for s in self.segments:
+            at = s.rows_of(pictures)
+            if len(at):
+                part.append(np.full(len(at), len(parts), np.int32))
+                parts.append(np.asarray(s.features[feature]))
+                row.append(at)
+                ids.append(s.ids[at])
+        order = np.argsort(np.concatenate(ids), kind="stable")
+        return StoredRows(parts, np.concatenate(part)[order], np.concatenate(row)[order])
 
     def features(self) -> tuple[str, ...]:
         """Return the features every picture has, by fingerprint."""

@@ -74,13 +74,16 @@ def run(
         return c.evaluate(**options, progress=progress).to_dict()
     rankers, features = options.pop("rankers"), options.pop("features")
     similar, regions, text = (options.pop(kind) for kind in ("similar", "regions", "text"))
+    budget = {name: options.pop(name) for name in ("search", "trials")}
     if similar:
         return c.models.train_similarity(features=features, **options, progress=progress).to_dict()
     if regions:
         feature = features[0] if features else ""
         return c.models.train_regions(feature=feature, **options, progress=progress).to_dict()
-    learn = c.models.train_text if text else c.train
-    return learn(rankers=rankers, features=features, **options, progress=progress).to_dict()
+    named = {"rankers": rankers, "features": features, **options}
+    if text:
+        return c.models.train_text(**named, progress=progress).to_dict()
+    return c.train(**named, **budget, progress=progress).to_dict()
 
 
 def plain(value: object) -> Any:

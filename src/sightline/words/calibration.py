@@ -16,6 +16,10 @@ since a regression scores the pictures of rare words lower, and rare words are l
 any score. So a word with many pictures is calibrated by them, and a word with few gets what words
 as rare as it have in this collection. One mean for all words had a third more calibration error at
 100 pictures.
+
+Of many pictures, those without the word are put into equal bins of score, and each bin counts as
+its mean score, as often as it has pictures. What that leaves out is of second order in the width of
+a bin, a 256th of the range; it takes a tenth of the time.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ _NEWTON_STEPS = 40
 _LEAST_SLOPE = 0.05
 # How many scores are processed at once; a step needs about a dozen arrays of that size.
 _BLOCK_NUMBERS = 1 << 20
+# Of more pictures than `_BINNED`, those without a word count as the means of so many bins.
+_BINNED, _BINS = 2_000, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ def calibrate(
     for start in range(0, n_words, width):
         words = slice(start, start + width)
         x = (scores[:, words].astype(np.float64) - centre) / unit
-        theta[:, words], _ = _fit_columns(x, tagged[:, words], prior.some(words))
+        theta[:, words], _ = _fit_columns(*_binned(x, tagged[:, words]), prior.some(words))
     return theta[0] / unit, theta[1] - theta[0] * centre / unit
 
 
@@ -109,7 +115,7 @@ def logistic(
     unit = (float(scores.std(dtype=np.float64)) if scores.size else 0.0) or 1.0
     flat = _Prior(np.array([1.0, 0.0]), np.array([100.0, 100.0]))
     x = (scores[:, None].astype(np.float64) - centre) / unit
-    (a, b), _ = _fit_columns(x, tagged[:, None], flat)
+    (a, b), _ = _fit_columns(*_binned(x, tagged[:, None]), flat)
     return float(a[0] / unit), float(b[0] - a[0] * centre / unit)
 
 
@@ -125,7 +131,7 @@ def _estimate_prior(
     if not words.size:
         return _Prior(np.repeat(first[:, None], n_words, axis=1), np.array([4.0, 9.0]))
     x = (scores[:, words].astype(np.float64) - centre) / unit
-    y = tagged[:, words]
+    x, y, weight = _binned(x, tagged[:, words])
     rarity = np.log1p(tagged.sum(axis=0))
     # The rarest and the most common word alone must not turn the line, nor does it go on beyond.
     rarity = np.clip(
@@ -139,7 +145,7 @@ def _estimate_prior(
     theta = prior.means(len(words)).copy()
     for _ in range(_EM_ITERATIONS):
         # Each iteration starts from the last result, so that few steps are enough.
-        theta, spread = _fit_columns(x, y, prior, theta, steps=4)
+        theta, spread = _fit_columns(x, y, weight, prior, theta, steps=4)
         means = _means_by_rarity(theta, 1.0 - spread / variance[:, None], rarity[words], rarity)
         at_words = means[:, words]
         variance = (np.square(theta - at_words) + spread).mean(axis=1)
@@ -182,25 +188,66 @@ def _informative_words(tagged: NDArray[np.bool_], limit: int) -> NDArray[np.int6
     return words
 
 
+def _binned(
+    x: NDArray[np.float64], tagged: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64] | None]:
+    """Return scores, whether each is of a picture with the word, and how often it counts.
+
+    Without a weight all count once. Pictures with the word are put one by one below the bins of the
+    others, in columns that are filled up with scores that count for nothing.
+    """
+    n, n_words = x.shape
+    most = int(tagged.sum(axis=0).max(initial=0))
+    if n <= _BINNED or most + _BINS > n // 2:
+        return x, tagged, None
+    low = x.min(axis=0)
+    step = np.maximum((x.max(axis=0) - low) / _BINS, 1e-12)
+    bins = np.minimum((x - low) / step, _BINS - 1).astype(np.int32)
+    bins += np.arange(n_words, dtype=np.int32) * _BINS
+    size = n_words * _BINS
+    bins, values = bins.reshape(-1), x.reshape(-1)
+    at, word = np.nonzero(tagged)
+    of_tagged = at * n_words + word
+    count = np.bincount(bins, minlength=size) - np.bincount(bins[of_tagged], minlength=size)
+    total = np.bincount(bins, values, size)
+    total -= np.bincount(bins[of_tagged], values[of_tagged], size)
+    # Where all of a bin have the word, rounding is left of the sum.
+    mean = np.where(count > 0, total / np.maximum(count, 1), 0.0)
+    order = np.argsort(word, kind="stable")
+    word = word[order]
+    place = np.arange(len(word)) - np.searchsorted(word, word)
+    means, positives = np.zeros((most, n_words)), np.zeros((most, n_words))
+    means[place, word], positives[place, word] = values[of_tagged[order]], 1.0
+    is_tagged = np.zeros((most + _BINS, n_words), np.bool_)
+    is_tagged[:most] = True
+    stacked = np.vstack([means, mean.reshape(n_words, _BINS).T])
+    weight = np.vstack([positives, count.reshape(n_words, _BINS).T])
+    return stacked, is_tagged, weight
+
+
 def _fit_columns(
     x: NDArray[np.float64],
     y: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
     prior: _Prior,
     start: NDArray[np.float64] | None = None,
     steps: int = _NEWTON_STEPS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Minimise over (a, b) of all columns at once; return them and their posterior variances."""
+    """Minimise over (a, b) of all columns at once; return them and their posterior variances.
+
+    `weight` is how often each score counts, once by default.
+    """
     n_words = x.shape[1]
     theta = prior.means(n_words).copy() if start is None else start
     least = _LEAST_SLOPE * prior.means(n_words)[0]
-    value, gradient, hessian = _objective(x, y, theta, prior)
+    value, gradient, hessian = _objective(x, y, weight, theta, prior)
     scale = np.ones(n_words)
     for _ in range(steps):
         step = _newton(theta, gradient, hessian, least)
         if np.abs(step).max(initial=0.0) < 1e-5:
             break
         tried = theta + scale * step
-        new_value, slope, bend = _objective(x, y, tried, prior)
+        new_value, slope, bend = _objective(x, y, weight, tried, prior)
         better = new_value <= value
         theta = np.where(better, tried, theta)
         value = np.where(better, new_value, value)
@@ -230,6 +277,7 @@ def _newton(
 def _objective(
     x: NDArray[np.float64],
     y: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
     theta: NDArray[np.float64],
     prior: _Prior,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -241,6 +289,8 @@ def _objective(
     loss = np.log1p(small)
     loss += np.maximum(logit, 0.0)
     loss -= np.where(y, logit, 0.0)
+    if weight is not None:
+        loss *= weight
     p = np.where(logit >= 0, 1.0, small)
     small += 1.0
     p /= small
@@ -249,6 +299,9 @@ def _objective(
     value = loss.sum(axis=0) + 0.5 * (away * beside).sum(axis=0)
     w = p * (1.0 - p)
     p -= y
+    if weight is not None:
+        w *= weight
+        p *= weight
     gradient = np.stack((np.einsum("ij,ij->j", p, x), p.sum(axis=0))) + away
     stiff = 1.0 / prior.variance
     aa = np.einsum("ij,ij,ij->j", w, x, x) + stiff[0]

@@ -26,7 +26,7 @@ import numpy as np
 
 from sightline.errors import DataError, ParameterError
 from sightline.words.calibration import calibrate, logistic
-from sightline.words.probability import ProbabilityCurves, logit_of_log, sigmoid
+from sightline.words.probability import MOST_LOGIT, ProbabilityCurves, logit_of_log, sigmoid
 from sightline.words.tfidf import query_vector
 
 if TYPE_CHECKING:
@@ -220,6 +220,9 @@ class Combination:
 
     def base_logits(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return what curves start from, for raw scores of every word."""
+        if self.how == "product":
+            # The logit of sigmoid(x) is x.
+            return np.asarray(np.minimum(_table(scores) * self.slope_ + self.offset_, MOST_LOGIT))
         return self._logits(self.rows(scores))
 
     def with_curves(self, curves: ProbabilityCurves) -> Combination:

@@ -21,7 +21,7 @@ changes nothing, so that few examples do not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -41,7 +41,7 @@ _VARIANCE_OF_SETS = np.array([0.1, 0.1, 1.0])
 _LEAST_SLOPE = 0.05
 _NEWTON_STEPS = 50
 # A logit beyond this is certain in float64.
-_MOST_LOGIT = 36.0
+MOST_LOGIT = 36.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,19 +99,13 @@ class ProbabilityCurves:
         return x if n <= 1 else logit_of_log(-n * np.logaddexp(0.0, -x))
 
     def with_first_hits(
-        self, logits: NDArray[np.float64], tagged: NDArray[np.bool_]
+        self, lists: Iterable[tuple[NDArray[np.float64], NDArray[np.bool_]]]
     ) -> ProbabilityCurves:
         """Return the curves with the beta calibration of words fitted to left-out pictures.
 
-        Parameters
-        ----------
-        logits : ndarray of float64
-            Base logits, (pictures, words).
-        tagged : ndarray of bool
-            Whether the picture has the word.
+        `lists` has for each word v of the pictures, and whether they have it.
         """
-        v = logits * self.slope + self.offset
-        examples = [_examples(v[:, w], tagged[:, w], w) for w in range(v.shape[1])]
+        examples = [_examples(v, fits, w) for w, (v, fits) in enumerate(lists)]
         return self._with_beta(0, examples, _VARIANCE_OF_WORDS)
 
     def with_sets(
@@ -165,7 +159,7 @@ def logit_of_log(r: ArrayLike) -> NDArray[np.float64]:
     """
     log = np.minimum(np.asarray(r, np.float64), 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.minimum(log - np.log(-np.expm1(log)), _MOST_LOGIT))
+        return np.asarray(np.minimum(log - np.log(-np.expm1(log)), MOST_LOGIT))
 
 
 def _at_length(n_words: int) -> int:
@@ -180,12 +174,18 @@ def _beta_logit(v: ArrayLike, beta: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _examples(v: NDArray[np.float64], fits: NDArray[np.bool_], seed: int) -> _Examples:
     """Return the first hits of a query and some of the rest, with the weight of each."""
-    order = np.argsort(-v, kind="stable")
-    first, rest = order[:_FIRST_HITS], order[_FIRST_HITS:]
+    if len(v) > _FIRST_HITS:
+        first = np.argpartition(-v, _FIRST_HITS - 1)[:_FIRST_HITS]
+        is_rest = np.ones(len(v), np.bool_)
+        is_rest[first] = False
+        rest = np.flatnonzero(is_rest)
+    else:
+        first, rest = np.arange(len(v)), np.zeros(0, np.int64)
     if len(rest) > _FIRST_HITS:
-        rest = np.random.default_rng(seed).choice(rest, _FIRST_HITS, replace=False)
+        drawn = np.random.default_rng(seed).choice(len(rest), _FIRST_HITS, replace=False)
+        rest = rest[drawn]
     chosen = np.concatenate([first, rest])
-    stands_for = (len(order) - len(first)) / max(len(rest), 1)
+    stands_for = (len(v) - len(first)) / max(len(rest), 1)
     weights = np.concatenate([np.ones(len(first)), np.full(len(rest), stands_for)])
     return v[chosen], fits[chosen], weights
 

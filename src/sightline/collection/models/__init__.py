@@ -229,7 +229,8 @@ class Models:
         """Say whether the word model was trained on all that is known now."""
         from sightline.collection.models.training import is_trained
 
-        return is_trained(self._store_folder, self._collection.settings.session_cap)
+        settings = self._collection.settings
+        return is_trained(self._store_folder, settings.session_cap, settings.memory_bytes)
 
     def _figures(self, name: str, kind: str) -> Proven:
         from sightline.store.models import open_model

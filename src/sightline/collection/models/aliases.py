@@ -82,3 +82,26 @@ class Aliases:
 
 
 NO_ALIASES = Aliases(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def always_together(table: Any, terms: Ints, spelled: Mapping[int, str]) -> dict[int, int]:
+    """Return the words that have the same pictures as another, each with the one that is learned.
+
+    That is the tag of most words, as its owner wrote it, then the shortest. Without spellings
+    every word is learned by itself.
+    """
+    if not spelled:
+        return {}
+    columns = table.tocsc()
+    columns.sort_indices()
+    same: dict[bytes, list[int]] = {}
+    for w, term in enumerate(terms.tolist()):
+        rows = columns.indices[columns.indptr[w] : columns.indptr[w + 1]]
+        same.setdefault(rows.tobytes(), []).append(term)
+
+    def order(term: int) -> tuple[int, int, str]:
+        text = spelled.get(term, "")
+        return -text.count(" "), len(text), text
+
+    groups = (sorted(group, key=order) for group in same.values() if len(group) > 1)
+    return {term: first for first, *rest in groups for term in rest}

@@ -24,15 +24,22 @@ from numpy.typing import NDArray
 
 from sightline import plugins
 from sightline._typing import Bools, Floats, Ints
-from sightline.collection.features import common_features
-from sightline.collection.models.aliases import NO_ALIASES, Aliases
-from sightline.collection.models.evidence import LEAST_PICTURES, NO_EVIDENCE, Evidence
+from sightline.collection.features import common_features, is_sparse
+from sightline.collection.models.aliases import NO_ALIASES, Aliases, always_together
+from sightline.collection.models.evidence import (
+    LEAST_PICTURES,
+    NO_EVIDENCE,
+    Evidence,
+    PicturePairs,
+)
+from sightline.collection.models.memory import bytes_in_memory, gigabytes
 from sightline.errors import CollectionError
 from sightline.measures.splits import HELD_OUT, VALIDATION, fold_of
 from sightline.records import FeatureRows, Judgement, SparseRows
 from sightline.store.matrices import Matrix, StoredSparseMatrix
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
+from sightline.store.stored_rows import StoredRows
 from sightline.vectors import Fingerprint, l2_normalize
 from sightline.words.grammar import parse
 from sightline.words.term_ids import term_id
@@ -72,6 +79,8 @@ class Dataset:
         Terms that are learned as others: forms of a word, and words always on the same pictures.
     n_words : int
         The number of words, those that are learned as others included, but not their forms.
+    memory : int
+        Bytes that fitting may take where rows stay on the disk.
     """
 
     ids: Ints
@@ -83,9 +92,15 @@ class Dataset:
     saved: Dataset | None = None
     aliases: Aliases = NO_ALIASES
     n_words: int = 0
+    memory: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether rows stay on the disk until they are asked for."""
+        return any(isinstance(view, StoredRows) for view in self.views.values())
 
     def basis(self) -> str:
         """Return a checksum of pictures, words and features: equal data sets give equal models."""
@@ -107,7 +122,7 @@ class Dataset:
         free = None if self.unlabelled is None else self.unlabelled[rows]
         return Dataset(
             self.ids[rows], self.terms, self.labels[rows], views, unlabelled=free,
-            aliases=self.aliases, n_words=self.n_words,
+            aliases=self.aliases, n_words=self.n_words, memory=self.memory,
         )  # fmt: skip
 
 
@@ -142,6 +157,7 @@ def load_dataset(
     saved: Collection[int] = (),
     evidence: Evidence = NO_EVIDENCE,
     against_untagged: bool = True,
+    memory: int = 0,
 ) -> Dataset:
     """Gather all pictures that have a word or were judged, and have features.
 
@@ -149,7 +165,8 @@ def load_dataset(
     more than `most_words` words the most frequent are learned. `saved` are terms that only sessions
     gave to pictures; where no other word can be learned, the data set is that of the saved words.
     `evidence` says what words count as. With `against_untagged`, words that tagged pictures alone
-    cannot teach are learned as saved ones are: against pictures without tags.
+    cannot teach are learned as saved ones are: against pictures without tags. Where learning would
+    take more than `memory` bytes, rows stay on the disk; 0 reads them whatever they take.
     """
     judgements, counts_as = list(judgements), evidence.counts_as
     picture, term = tagged_and_judged(snapshot, judgements, evidence)
@@ -160,7 +177,7 @@ def load_dataset(
         apart = is_saved | np.isin(term, lone)
     if not apart.any():
         return _ordinary_dataset(
-            snapshot, tagged, picture, term, feature_names, most_words, evidence
+            snapshot, tagged, picture, term, feature_names, most_words, evidence, memory
         )
     negatives = {cell for cell, fits in term_verdicts(judgements, counts_as).items() if not fits}
     ordinary = np.unique(term[apart & ~is_saved])
@@ -168,7 +185,7 @@ def load_dataset(
     if not _learnable(term[~apart], len(tagged)):
         return _saved_dataset(snapshot, *saved_options, (tagged, ordinary), feature_names)
     dataset = _ordinary_dataset(
-        snapshot, tagged, picture[~apart], term[~apart], feature_names, most_words, evidence
+        snapshot, tagged, picture[~apart], term[~apart], feature_names, most_words, evidence, memory
     )
     if not _learnable(term[apart], len(snapshot.ids())):
         return dataset
@@ -198,15 +215,19 @@ def _ordinary_dataset(
     feature_names: Sequence[str],
     most_words: int,
     evidence: Evidence,
+    memory: int,
 ) -> Dataset:
     """Gather pictures that have words."""
     features = _features(snapshot, tagged, feature_names)
-    ids, views = _rows(snapshot, features, tagged)
+    n_words = min(len(np.unique(term)), most_words)
+    ids, views = _rows(snapshot, features, tagged, n_words, memory)
     present = np.isin(picture, ids)
     terms, labels, aliases = _labels(ids, picture[present], term[present], most_words, evidence)
     left_out = len(tagged) - len(ids)
     n_words = len(terms) + int((~np.isin(aliases.terms, list(evidence.counts_as))).sum())
-    return Dataset(ids, terms, labels, views, left_out, aliases=aliases, n_words=n_words)
+    return Dataset(
+        ids, terms, labels, views, left_out, aliases=aliases, n_words=n_words, memory=memory
+    )
 
 
 def _features(snapshot: Snapshot, ids: Ints, feature_names: Sequence[str]) -> tuple[str, ...]:
@@ -241,8 +262,8 @@ def _saved_dataset(
     judged = np.array([p for p, t in negatives if t in set(term.tolist())], np.int64)
     tagged = ordinary[0] if len(ordinary[1]) else np.zeros(0, np.int64)
     labelled = np.intersect1d(np.unique(np.concatenate([picture, judged, tagged])), every)
-    others = _spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
-    labelled = _spread(labelled)[:MOST_LABELLED]
+    others = spread(np.setdiff1d(every, labelled))[:MOST_UNLABELLED]
+    labelled = spread(labelled)[:MOST_LABELLED]
     chosen = np.union1d(labelled, others)
     ids, views = _rows(snapshot, features or _features(snapshot, chosen, feature_names), chosen)
     present = np.isin(picture, ids)
@@ -262,7 +283,7 @@ def _saved_dataset(
     )  # fmt: skip
 
 
-def _spread(ids: Ints) -> Ints:
+def spread(ids: Ints) -> Ints:
     """Return ids in an order of chance that is the same however many others there are."""
     mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ids[np.argsort(mixed ^ (mixed >> np.uint64(29)), kind="stable")]
@@ -275,7 +296,7 @@ def tagged_and_judged(
 ) -> tuple[Ints, Ints]:
     """Return every (picture, word) pair by words and judgements; too few to learn are refused."""
     pairs, counts_as = evidence.kept(*tag_pairs(snapshot)), evidence.counts_as
-    picture, term = _judged(*cleaned(*pairs, counts_as), judgements, counts_as)
+    picture, term = judged_pairs(*cleaned(*pairs, counts_as), judgements, counts_as)
     present = np.isin(picture, snapshot.ids())
     picture, term = picture[present], term[present]
     _check_enough(snapshot, picture, term)
@@ -336,18 +357,25 @@ def term_verdicts(
     return verdict
 
 
-def _judged(
+def judged_pairs(
     picture: Ints,
     term: Ints,
     judgements: Iterable[Judgement],
     counts_as: Mapping[int, int | None],
 ) -> tuple[Ints, Ints]:
+    """Return pairs of pictures and words, ascending, as the last judgements changed them."""
     verdict = term_verdicts(judgements, counts_as)
     if not verdict:
         return picture, term
-    pairs = {*zip(picture.tolist(), term.tolist(), strict=True), *verdict}
-    both = np.array(sorted(p for p in pairs if verdict.get(p, True)), np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    fitting = PicturePairs.of(pair for pair, fits in verdict.items() if fits)
+    others = PicturePairs.of(pair for pair, fits in verdict.items() if not fits)
+    keep = ~others.holds(picture, term)
+    picture = np.concatenate([picture[keep], fitting.picture])
+    term = np.concatenate([term[keep], fitting.term])
+    both = np.stack([picture, term])[:, np.lexsort((term, picture))]
+    once = np.ones(both.shape[1], np.bool_)
+    once[1:] = (np.diff(both) != 0).any(axis=0)
+    return both[0, once], both[1, once]
 
 
 def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
@@ -376,7 +404,10 @@ def _check_enough(snapshot: Snapshot, picture: Ints, term: Ints) -> None:
         )
 
 
-def _rows(snapshot: Snapshot, features: Sequence[str], ids: Ints) -> tuple[Ints, dict[str, View]]:
+def _rows(
+    snapshot: Snapshot, features: Sequence[str], ids: Ints, n_words: int = 0, memory: int = 0
+) -> tuple[Ints, dict[str, View]]:
+    """Return the pictures that have all features, and their rows: on the disk beyond `memory`."""
     if not features:
         raise CollectionError(
             f"No feature is on at least nine tenths of the {len(ids)} pictures with words. "
@@ -385,7 +416,17 @@ def _rows(snapshot: Snapshot, features: Sequence[str], ids: Ints) -> tuple[Ints,
     groups = snapshot.by_features(ids)
     whole = [group for have, group in groups if set(features) <= set(have)]
     complete = np.sort(np.concatenate(whole))
-    return complete, {f: as_view(snapshot.rows(f, complete)) for f in features}
+    length = sum(snapshot.length(f) for f in features)
+    if not memory or bytes_in_memory(len(complete), length, n_words) <= memory:
+        return complete, {f: as_view(snapshot.rows(f, complete)) for f in features}
+    dense = [f for f in features if not is_sparse(snapshot, f)]
+    if not dense:
+        raise CollectionError(
+            f"{len(complete)} pictures take more than the setting 'memory' allows "
+            f"({gigabytes(memory)}), and rows of {', '.join(features)} are sparse, which are not "
+            "learned from blocks. Raise it, or index a dense feature: sightline index --features"
+        )
+    return complete, {f: snapshot.stored_rows(f, complete) for f in dense}
 
 
 def _labels(
@@ -411,7 +452,7 @@ def _labels(
     table.sort_indices()
     terms = terms[frequent]
     # Judgements against a saved word are its own, so it is learned by itself.
-    together = {} if saved else _always_together(table, terms, evidence.spelled)
+    together = {} if saved else always_together(table, terms, evidence.spelled)
     keep = ~np.isin(terms, list(together))
     forms = {t: together.get(n, n) for t, n in evidence.counts_as.items() if n is not None}
     aliases = Aliases.of({**forms, **together}).of_names(terms[keep])
@@ -431,29 +472,6 @@ def _nothing_usable(terms: Ints, saved: bool) -> str:
         f"Of {len(terms)} {some} none is on at least {LEAST_PICTURES} pictures and missing "
         f"from others, so there is nothing to learn. {todo}"
     )
-
-
-def _always_together(table: Any, terms: Ints, spelled: Mapping[int, str]) -> dict[int, int]:
-    """Return the words that have the same pictures as another, each with the one that is learned.
-
-    That is the tag of most words, as its owner wrote it, then the shortest. Without spellings
-    every word is learned by itself.
-    """
-    if not spelled:
-        return {}
-    columns = table.tocsc()
-    columns.sort_indices()
-    same: dict[bytes, list[int]] = {}
-    for w, term in enumerate(terms.tolist()):
-        rows = columns.indices[columns.indptr[w] : columns.indptr[w + 1]]
-        same.setdefault(rows.tobytes(), []).append(term)
-
-    def order(term: int) -> tuple[int, int, str]:
-        text = spelled.get(term, "")
-        return -text.count(" "), len(text), text
-
-    groups = (sorted(group, key=order) for group in same.values() if len(group) > 1)
-    return {term: first for first, *rest in groups for term in rest}
 
 
 View = Any  # a dense float32 matrix, or a scipy one in CSR form

@@ -34,6 +34,7 @@ from sightline.collection.models.remote import (
     is_sharded,
 )
 from sightline.collection.models.saved_words import load_known
+from sightline.collection.models.streaming import fit_all
 from sightline.collection.models.text_model import load_text_model
 from sightline.collection.models.text_queries import TextEvaluation, evaluate_texts
 from sightline.collection.models.word_model import WordModel, load_word_model
@@ -196,10 +197,14 @@ def evaluate(
     *,
     curve: bool = True,
     compute: Mapper | None = None,
+    memory: int = 0,
 ) -> Evaluation:
-    """Measure the model in use on held-out pictures; `compute` is where, if not here."""
+    """Measure the model in use on held-out pictures; `compute` is where, if not here.
+
+    Rows of pictures that would take more than `memory` bytes are read in blocks; 0 reads them all.
+    """
     started = time.monotonic()
-    model, dataset, spelled = _loaded(store_folder)
+    model, dataset, spelled = _loaded(store_folder, memory)
     held = HeldOutQueries.of(dataset)
     if not len(held.queries):
         raise CollectionError(
@@ -236,7 +241,9 @@ def _texts(store_folder: StoreFolder, words: WordModel) -> TextEvaluation | None
     return evaluate_texts(model, dataset, words)
 
 
-def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, str]]:
+def _loaded(
+    store_folder: StoreFolder, memory: int = 0
+) -> tuple[WordModel, Dataset, dict[int, str]]:
     with (
         store_folder.reader() as reader,
         contextlib.closing(EventLog(store_folder.events, write=False)) as log,
@@ -250,7 +257,7 @@ def _loaded(store_folder: StoreFolder) -> tuple[WordModel, Dataset, dict[int, st
                 "Train again: sightline train"
             )
         most, shared = max(MOST_WORDS, len(model.terms)), model.served.shared_space
-        dataset, _ = load_known(reader, log, (), most, shared_space=shared)
+        dataset, _ = load_known(reader, log, (), most, shared_space=shared, memory=memory)
         spelled = dict(reader.catalogue.terms())
     missing = set(model.features) - set(dataset.views)
     if missing:
@@ -388,10 +395,10 @@ def _curve(
     points = []
     parts = [training.only(np.sort(order[: round(s * len(training))])) for s in shares]
     recipe = model.served.recipe
-    if compute is None or is_sharded(recipe):
-        fits: Iterator[Fitted] = (
-            fit(fewer_shards(recipe, len(part)), part, compute=compute) for part in parts
-        )
+    if training.is_streamed:
+        fits: Iterator[Fitted] = (fit_all(recipe, part) for part in parts)
+    elif compute is None or is_sharded(recipe):
+        fits = (fit(fewer_shards(recipe, len(part)), part, compute=compute) for part in parts)
     else:
         fits = fit_remote(recipe, parts, compute)
     for part, fitted in zip(parts, fits, strict=True):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Bools, Floats
-from sightline.collection.models.dataset import Dataset, split
+from sightline._typing import Bools, Floats, Ints
+from sightline.collection.models.dataset import Dataset, split, spread
 from sightline.collection.models.lifecycle import GateReport
 from sightline.collection.models.queries import combined, evaluation_queries, idf_in, picture_counts
 from sightline.collection.models.recipe import Fitted
@@ -32,11 +32,13 @@ from sightline.records import QuerySet
 from sightline.words.combination import Combination
 
 _ROUNDING = 1e-9
+# Of more scores than this, some of the held-out pictures are measured, but never fewer than these.
+_MOST_CELLS, _FEWEST_PICTURES = 1 << 25, 6_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutQueries:
-    """The held-out pictures and the queries their words make."""
+    """The held-out pictures, some of them if they are many, and the queries their words make."""
 
     dataset: Dataset
     queries: QuerySet
@@ -47,6 +49,7 @@ class HeldOutQueries:
         """Return the held-out part of a dataset and its evaluation queries."""
         is_held_out, _ = split(dataset)
         training_labels, held_out = dataset.labels[~is_held_out], dataset.only(is_held_out)
+        held_out = held_out.only(_measured(held_out))
         idf = idf_in(training_labels) if training_labels.shape[0] else np.ones(len(dataset.terms))
         known = picture_counts(training_labels) > 0
         return cls(held_out, evaluation_queries(held_out.labels, idf, known), idf)
@@ -64,17 +67,29 @@ class HeldOutQueries:
         return np.asarray(avgp < bound - _ROUNDING)
 
 
+def _measured(held_out: Dataset) -> Ints:
+    """Return the positions of the pictures that are measured; of many some, always the same."""
+    most = max(_FEWEST_PICTURES, _MOST_CELLS // max(len(held_out.terms), 1))
+    if len(held_out) <= most:
+        return np.arange(len(held_out))
+    return np.sort(np.searchsorted(held_out.ids, spread(held_out.ids)[:most]))
+
+
 def measure_candidate(
     held: HeldOutQueries,
     fitted: Fitted,
     combination: Combination,
     current: WordModel | None,
     compute: Mapper | None = None,
+    scores: Floats | None = None,
 ) -> GateReport:
-    """Measure a candidate, and the model in use, on the held-out pictures."""
+    """Measure a candidate, and the model in use, on the held-out pictures.
+
+    `scores` are those of the candidate, if they are known.
+    """
     if not len(held.queries):
         return GateReport.unmeasured(WORDS)
-    measured = measure(fitted, combination, held, compute)
+    measured = measure(fitted, combination, held, compute, scores)
     untrained = held.untrained()
     test = wilcoxon(measured.avgp, untrained)
     report = GateReport(
@@ -118,9 +133,10 @@ def measure(
     combination: Combination,
     held: HeldOutQueries,
     compute: Mapper | None = None,
+    scores: Floats | None = None,
 ) -> ManyMeasured:
     """Measure a fitted model on the held-out pictures; `compute` is where, if not here."""
-    rows = combination.rows(fitted.scores(held.dataset.views))
+    rows = combination.rows(fitted.scores(held.dataset.views) if scores is None else scores)
     return measure_rows(rows, combined(held.queries, combination, held.idf), compute)
 
 

@@ -187,7 +187,7 @@ def publish(
     store_folder : StoreFolder
         The store.
     about, arrays : dict
-        The model as it is written.
+        The model as it is written. The arrays are emptied then, since scoring takes memory too.
     started_from : str
         The name of the model that was in use when the training began.
     learned_from : ndarray of int64
@@ -204,6 +204,7 @@ def publish(
     with Writer(store_folder, "train", wait) as writer:
         _check_unchanged(writer, kind, started_from, learned_from)
         name = save_model(store_folder.models, kind.prefix, about, arrays)
+        arrays.clear()
         if scorer is not None:
             model = scorer(load_model(store_folder.models, name))
             put = writer.publish_text if kind is TEXT else writer.publish_model

@@ -44,10 +44,11 @@ from sightline.words.probability import LENGTHS, ProbabilityCurves
 FOLDS = 5
 # At most so many pictures are scored by fitting again, and so many queries of a length are used.
 CROSS_FITTED = 1_000
-_MOST_QUERIES = 400
+_MOST_QUERIES, _ASKED = 400, 1_000
 # Of more scores, the pictures are sampled.
 _MOST_CELLS = 1 << 26
 _FEWEST_PICTURES = 6_000
+_WORDS_AT_ONCE = 256
 
 
 def fit_combination(how: How, unseen: Floats, dataset: Dataset) -> Combination:
@@ -111,6 +112,7 @@ def calibrated(how: How, fitted: Fitted, dataset: Dataset, otherwise: Combinatio
     if how != otherwise.how:
         return otherwise
     if unseen is not None:
+        dataset = dataset if fitted.sampled is None else dataset.only(fitted.sampled)
         dataset = learned(fitted, dataset)
         rows = _sampled(len(dataset), unseen.shape[1])
         some, scores = (dataset, unseen) if rows is None else (dataset.only(rows), unseen[rows])
@@ -191,17 +193,27 @@ def with_curves(
         counted = ~likely_positive(scores, tagged, dataset.unlabelled)
         return combination.with_curves(_of_saved(combination, scores, tagged, counted))
     new = as_if_new(scores, dataset.labels) if left_out else scores
-    logits = combination.base_logits(new)
-    n_words = logits.shape[1]
+    n_words = new.shape[1]
     if combination.is_calibrated:
         curves = ProbabilityCurves.of(np.ones(n_words), np.zeros(n_words))
     else:
         curves = _of_published(combination, *calibrate(new, tagged))
-    curves = curves.with_first_hits(logits, tagged)
-    rows = combination.rows(new)
-    for length, lists in _lists_of_sets(combination.with_curves(curves), rows, dataset):
+    curves = curves.with_first_hits(_word_lists(combination, curves, new, tagged))
+    for length, lists in _lists_of_sets(combination.with_curves(curves), new, dataset):
         curves = curves.with_sets(length, lists)
     return combination.with_curves(curves)
+
+
+def _word_lists(
+    combination: Combination, curves: ProbabilityCurves, new: Floats, tagged: Bools
+) -> Iterator[tuple[Doubles, Bools]]:
+    """Yield for each word the calibrated logits of pictures, and which of them have it."""
+    n_words = new.shape[1]
+    for begin in range(0, n_words, _WORDS_AT_ONCE):
+        words = np.arange(begin, min(begin + _WORDS_AT_ONCE, n_words))
+        logits = combination.some(words).base_logits(new[:, words])
+        v = np.ascontiguousarray((logits * curves.slope[words] + curves.offset[words]).T)
+        yield from zip(v, np.ascontiguousarray(tagged[:, words].T), strict=True)
 
 
 def _of_saved(
@@ -232,7 +244,7 @@ def _of_published(
 
 
 def _lists_of_sets(
-    combination: Combination, rows: Floats, dataset: Dataset
+    combination: Combination, new: Floats, dataset: Dataset
 ) -> Iterator[tuple[int, list[tuple[Doubles, Bools]]]]:
     """Yield for queries of two words, and of more, the lists of each half by queries of the other.
 
@@ -245,8 +257,11 @@ def _lists_of_sets(
     for asked, measured in ((half, ~half), (~half, half)):
         if not asked.any() or not measured.any():
             continue
-        queries = combined(evaluation_queries(dataset.labels[asked], idf, known), combination, idf)
+        asking = np.flatnonzero(asked)
+        asking = asking[:: -(-len(asking) // _ASKED)]
+        queries = combined(evaluation_queries(dataset.labels[asking], idf, known), combination, idf)
         n_words, table = np.diff(queries.start), dataset.labels[measured].tocsc()
+        at = np.flatnonzero(measured)
         for length, outcomes in lists.items():
             of_length = n_words == length if length < LENGTHS else n_words >= length
             some = only(queries, _at_most(of_length))
@@ -254,7 +269,8 @@ def _lists_of_sets(
                 columns = some.terms_of(i)
                 weights = some.weight[some.start[i] : some.start[i + 1]].astype(np.float64)
                 fits = np.asarray((table[:, columns] != 0).sum(axis=1)).ravel() == len(columns)
-                v = combination.joint_logits(rows[measured][:, columns] @ weights, weights, columns)
+                rows = combination.some(columns).rows(new[np.ix_(at, columns)])
+                v = combination.joint_logits(rows @ weights, weights, columns)
                 outcomes.append((v, fits))
     yield from lists.items()
 

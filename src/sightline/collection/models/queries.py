@@ -79,6 +79,15 @@ def only(queries: QuerySet, keep: NDArray[np.bool_]) -> QuerySet:
     )  # fmt: skip
 
 
+def at_most(queries: QuerySet, n: int) -> QuerySet:
+    """Return a spread of n queries, or all where there are fewer."""
+    if len(queries) <= n:
+        return queries
+    keep = np.zeros(len(queries), np.bool_)
+    keep[np.linspace(0, len(queries) - 1, n).astype(np.int64)] = True
+    return only(queries, keep)
+
+
 def combined(queries: QuerySet, combination: Combination, idf: NDArray[np.float64]) -> QuerySet:
     """Return the queries with the weights that a way to combine words gives them."""
     if combination.how == "product":

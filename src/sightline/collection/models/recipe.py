@@ -26,6 +26,7 @@ from sightline.collection.models.registry import RANKERS, LeftOut, OnRound, Rank
 from sightline.contracts import Json, Mapper
 from sightline.errors import MissingExtra, UsageError
 from sightline.records import QuerySet
+from sightline.store.stored_rows import AT_ONCE, StoredRows
 from sightline.vectors import Fingerprint
 
 # The ranker of words that were saved from sessions: it needs few pictures, and is calibrated.
@@ -71,7 +72,8 @@ def _short(value: Json) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _no_scores() -> None:
+def no_scores() -> None:
+    """Return None, in place of scores that nobody needs any more."""
     return None
 
 
@@ -80,16 +82,18 @@ class Fitted:
     """A fitted recipe; `left_out` gives what `unseen` is, `below` that of what it is stacked on.
 
     `saved`, if there is one, scores the words where `is_saved` is true, which were learned from
-    pictures of their own, by the same features.
+    pictures of their own, by the same features. `sampled` are the positions of the training
+    pictures that `unseen` has, None for all.
     """
 
     recipe: Recipe
     weightings: tuple[Weighting, ...]
     arrays: Mapping[str, NDArray[Any]]
-    left_out: LeftOut = _no_scores
-    below: LeftOut = _no_scores
+    left_out: LeftOut = no_scores
+    below: LeftOut = no_scores
     saved: Fitted | None = None
     is_saved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    sampled: Ints | None = None
 
     @property
     def unseen(self) -> Floats | None:
@@ -120,7 +124,15 @@ class Fitted:
         return out
 
     def _own_scores(self, views: Mapping[str, View], words: Ints | None) -> Floats:
-        return ranker_spec(self.recipe.ranker).scores(self.arrays, self._weighted(views), words)
+        spec, stored = ranker_spec(self.recipe.ranker), views[self.recipe.features[0]]
+        if not isinstance(stored, StoredRows):
+            return spec.scores(self.arrays, self._weighted(views), words)
+        parts = []
+        for start in range(0, len(stored), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            block = {f: views[f].read(rows) for f in self.recipe.features}
+            parts.append(spec.scores(self.arrays, self._weighted(block), words))
+        return np.concatenate(parts)
 
     def _weighted(self, views: Mapping[str, View]) -> list[View]:
         return [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]

@@ -116,8 +116,7 @@ class RankerSpec(RankerEntry):
     ) -> tuple[Arrays, Floats]:
         """Fit it to leave-one-out scores of its base; return its arrays and its own such scores."""
         stacked = _class(self.stacked_class)(max_len=2, most_queries=3_000).fit(unseen, labels)
-        second = {f"{_TOP}{name}": a for name, a in stacked.to_arrays().items()}
-        return {**arrays, **second}, stacked.decision_function(unseen)
+        return {**arrays, **stage_arrays(stacked)}, stacked.decision_function(unseen)
 
     def scores(
         self,
@@ -178,6 +177,13 @@ class RankerSpec(RankerEntry):
         if self.input == "per_feature":
             return tuple(views)
         return whiten(concat_features(views), whitening) if self.input == "concat" else views[0]
+
+
+def stage_arrays(stage: Any) -> Arrays:
+    """Return the arrays of a second stage as a model keeps them; none without one."""
+    if stage is None:
+        return {}
+    return {f"{_TOP}{name}": a for name, a in stage.to_arrays().items()}
 
 
 def _class(place: str) -> Any:

@@ -121,8 +121,11 @@ def load_known(
     most_words: int = MOST_WORDS,
     session_cap: int | None = None,
     shared_space: bool = False,
+    memory: int = 0,
 ) -> tuple[Dataset, FromClicks]:
     """Return what there is to learn from now, and what of it is by clicks.
+
+    Rows of pictures that would take more than `memory` bytes stay on the disk (`load_dataset`).
 
     Rankers that put words and pictures into one space (`shared_space`) learn all words together, so
     that saved words are for them as any other, unless there are no others.
@@ -133,9 +136,9 @@ def load_known(
     source = (reader.snapshot, judgements, feature_names, most_words)
     evidence = gather_evidence(reader, judgements)
     saved = _only_saved(saved_terms(reader, records), evidence)
-    dataset = load_dataset(*source, saved, evidence)
+    dataset = load_dataset(*source, saved, evidence, memory=memory)
     if shared_space and dataset.saved is not None:
-        dataset = load_dataset(*source, evidence=evidence, against_untagged=False)
+        dataset = load_dataset(*source, evidence=evidence, against_untagged=False, memory=memory)
     return dataset, clicks
 
 

@@ -23,6 +23,7 @@ from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.lifecycle import (
     FEWEST,
 )
+from sightline.collection.models.memory import gigabytes
 from sightline.collection.models.probabilities import fit_combination, with_curves
 from sightline.collection.models.queries import combined, picture_counts
 from sightline.collection.models.recipe import (
@@ -52,6 +53,8 @@ from sightline.words.combination import Combination, How
 SELECTED_ON = 6_000
 # Number of training pictures for screening, and of rankers that pass it.
 SCREENED_ON, PASSING = 1_500, 2
+# The rankers that learn from blocks of rows (`streaming`).
+STREAMED = ("ridge",)
 # Memory that is left to everything else on the machine.
 _SPARE = 0.8
 
@@ -211,27 +214,23 @@ def trainable_rankers(
         needed = spec.bytes_needed(usable, len(dataset.terms)) if usable else 0
         if not usable:
             reason = "it learns from counts of visual words (sightline index --features visterms)"
+        elif dataset.is_streamed and ranker not in STREAMED:
+            reason = (
+                f"it needs all rows in memory, and {len(dataset)} pictures would take more than "
+                f"the setting 'memory' allows ({gigabytes(dataset.memory)})"
+            )
         elif not spec.available:
             reason = f"it needs {spec.requires} (pip install 'sightline[baselines]')"
-        elif needed > free:
+        elif needed > free and not dataset.is_streamed:
             reason = (
                 f"{len(dataset)} pictures and {len(dataset.terms)} words would take about "
-                f"{_gigabytes(needed)} of memory, and {_gigabytes(int(free))} are free"
+                f"{gigabytes(needed)} of memory, and {gigabytes(int(free))} are free"
             )
         else:
             can.append(ranker)
             continue
         cannot.append(f"{ranker}: {reason}")
     return can, cannot
-
-
-def _gigabytes(n: int) -> str:
-    """Return a number of bytes as text.
-
-    >>> _gigabytes(2_300_000_000), _gigabytes(70_000_000)
-    ('2.3 GB', '0.1 GB')
-    """
-    return f"{max(n / 1e9, 0.1):.1f} GB"
 
 
 def candidates(
@@ -330,7 +329,7 @@ def best_recipe(
         why = "; ".join(failed) or "there is nothing to choose from"
         raise UsageError(f"No ranker can learn from these {len(training)} pictures: {why}")
     if training.unlabelled is None:
-        refined = _refinements(screening.best[0].recipe)
+        refined = refinements(screening.best[0].recipe)
         screening = _run(refined, screening, task, progress, compute, "refine")
     assert screening.best is not None
     fitted, how = screening.best
@@ -338,7 +337,7 @@ def best_recipe(
     return BestRecipe(fitted, how, sorted_results(table), tuple(failed))
 
 
-def _refinements(recipe: Recipe) -> list[Recipe]:
+def refinements(recipe: Recipe) -> list[Recipe]:
     """Return the recipes that are tried once the best of the grid is known."""
     return [recipe.with_settings(**more) for more in ranker_spec(recipe.ranker).refinements]
 
@@ -398,9 +397,9 @@ def settle(fitted: Fitted, how: How, task: SelectionTask) -> tuple[Combination, 
         combination = with_curves(combination, unseen, task.training, left_out=True)
     else:
         combination = with_curves(combination, scores, task.validation, left_out=False)
-    return combination, _cutoff(combination, combination.rows(scores), task)
+    return combination, fit_cutoff(combination, combination.rows(scores), task)
 
 
-def _cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
+def fit_cutoff(combination: Combination, rows: Floats, task: SelectionTask) -> CutOff:
     """Return the cut-off that gives the queries the best mean F1."""
     return CutOff().fit(rows, combined(task.queries, combination, task.idf))

@@ -45,9 +45,10 @@ class TagProbabilities:
     def of(cls, dataset: Dataset, fitted: Fitted) -> TagProbabilities | None:
         """Return those of a data set by what was fitted to it; None without left-out scores.
 
-        Words that were saved from sessions have judgements, which are not doubted here.
+        Words that were saved from sessions have judgements, which are not doubted here. Where rows
+        were streamed, left-out scores are those of a sample, which is not enough.
         """
-        if dataset.unlabelled is not None:
+        if dataset.unlabelled is not None or fitted.sampled is not None:
             return None
         unseen = fitted.independent
         if unseen is None:

@@ -1,4 +1,6 @@
-"""Training word models: select on validation pictures, pass the held-out gate, refit, publish.
+"""Training word models: select, pass the held-out gate, refit, publish.
+
+By default the quick model (`quick`) is trained; of named rankers the best on validation pictures.
 
 The candidate is selected and fitted without the held-out pictures, and goes through the gate of
 `lifecycle`: it must be below neither the model in use, on the held-out queries both know, nor the
@@ -13,15 +15,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline import plugins
+from sightline._typing import Arrays, Floats
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
+from sightline.collection.models.halving import Budget, SearchSummary, search
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
 from sightline.collection.models.lifecycle import (
     GateReport,
@@ -29,9 +33,17 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
-from sightline.collection.models.probabilities import calibrated
+from sightline.collection.models.probabilities import CROSS_FITTED, calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
-from sightline.collection.models.recipe import Fitted, Recipe, fit, ranker_spec
+from sightline.collection.models.quick import quick_model
+from sightline.collection.models.recipe import (
+    SAVED_BY,
+    Fitted,
+    Recipe,
+    fit,
+    no_scores,
+    ranker_spec,
+)
 from sightline.collection.models.remote import fit_remote, is_sharded
 from sightline.collection.models.saved_words import (
     JointVocabulary,
@@ -41,12 +53,14 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import Selection, select
+from sightline.collection.models.selection import STREAMED, Selection, select
+from sightline.collection.models.streaming import fit_streamed, select_streamed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import FITS, TextModel, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
+    KnownScores,
     WordModel,
     bytes_per_row,
     load_word_model,
@@ -55,7 +69,7 @@ from sightline.collection.models.word_model import (
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import MissingExtra, UsageError
+from sightline.errors import Interrupted, MissingExtra, NotBetter, UsageError
 from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
@@ -73,7 +87,9 @@ class TrainOptions:
     """Names of rankers and features to select from, by default all there are.
 
     `session_cap` is the number of judged pictures that count of one session, None for all; `shards`
-    the number of data-parallel parts, for rankers that have them.
+    the number of data-parallel parts, for rankers that have them. With a `budget`, the quick model
+    is published first, and then searched for a better one. `memory` are the bytes that learning may
+    take before rows stay on the disk (`streaming`), 0 for any number.
     """
 
     rankers: tuple[str, ...] = ()
@@ -82,6 +98,8 @@ class TrainOptions:
     dry_run: bool = False
     session_cap: int | None = None
     shards: int = 1
+    budget: Budget | None = None
+    memory: int = 0
 
 
 # Figures of the held-out pictures, with the fields of `GateReport`.
@@ -100,7 +118,8 @@ class TrainReport:
 
     `served` is the recipe as a record, `recipe` as text; `course` describes the rounds of a
     list-wise ranker; `saved` are the words that were saved from judging sessions. `suspected`
-    counts the tags that are probably wrong; None where that is unknown.
+    counts the tags that are probably wrong; None where that is unknown. `search` says what a search
+    did.
     """
 
     recipe: str
@@ -121,6 +140,7 @@ class TrainReport:
     saved: tuple[SavedWord, ...] = ()
     served: Recipe | None = None
     suspected: int | None = None
+    search: SearchSummary | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -142,6 +162,7 @@ class TrainReport:
                 "imports": self.clicks.imports, "capped": self.clicks.capped,
             },
             "held_out": p.figures(_HELD_OUT), "trials": list[Json](trials),
+            "search": None if self.search is None else self.search.to_dict(),
             # Names of earlier releases: of the command line, and of jobs of the service.
             "chosen": self.recipe, "recipe": self.recipe, "words_combined_by": self.how,
             "how": self.how, "tried": list[Json](tried), "table": list[Json](tried),
@@ -170,65 +191,214 @@ def train(
 ) -> TrainReport:
     """Train on all present labels, and publish if the gate opens.
 
-    The store is locked only while the model is published: pictures may be indexed and judged
-    meanwhile, and an interrupted training leaves everything as it was. `compute` is where to learn
-    and score, if not here.
+    Without named rankers the quick model is trained. The store is locked only while the model is
+    published: pictures may be indexed and judged meanwhile, and an interrupted training leaves
+    everything as it was. `compute` is where to learn and score, if not here.
     """
     started = time.monotonic()
-    with (
-        store_folder.reader() as reader,
-        contextlib.closing(EventLog(store_folder.events, write=False)) as log,
-    ):
-        before = reader.snapshot.model
-        current, unloadable = _current_model(store_folder, before)
-        rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
-        needed, most = needed_features(options.features, current), _most_words(rankers)
-        shared = any(ranker_spec(r).shared_space for r in rankers)
-        source = (reader, log, needed, most, options.session_cap, shared)
-        dataset, clicks = load_known(*source)
-        spelled = dict(reader.catalogue.terms())
-    selected = select(dataset, rankers, fingerprints(dataset, options.features), progress, compute)
-    held = HeldOutQueries.of(dataset)
-    served = selected.served or selected
-    recipes = [selected.recipe, *([] if options.dry_run else [served.recipe])]
-    fits = fit_twice(dataset, recipes, progress, compute)
-    candidate, to_learn = next(fits), _provable(dataset)[0]
-    of_proof = calibrated(selected.combination.how, candidate, to_learn, selected.combination)
-    proof, proof_seen = _proven(dataset, of_proof, held, current, candidate, compute)
-    proof = replace(proof, not_compared=True) if unloadable else proof
-    forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
-    served_fit = None if options.dry_run else next(fits)
-    saved = saved_report(dataset, candidate, of_proof, spelled, served_fit)
-    extra = None
-    tags = None if served_fit is None else TagProbabilities.of(dataset, served_fit)
-    if dataset.saved is not None:
-        extra = learn_saved(dataset.saved, selected.recipe.features, spelled)
-        saved = extra.words
-    n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
-    name, version = before, 0
-    if served_fit is not None:
-        of_served = calibrated(served.combination.how, served_fit, dataset, served.combination)
-        served = replace(served, combination=of_served)
-        unproven = [w.term for w in saved if not w.is_proven]
-        about, arrays = make_model(
-            dataset, served, served_fit, candidate, of_proof, extra, tags, unproven
-        )
-        about["basis"], about["most_words"] = dataset.basis(), most
-        about["words"] = n_words
-        about["proof_seen"] = proof_seen
-        about["figures"] = _figures(proof, selected.table, forced)
-        name, version = publish(
-            WORDS, store_folder, about, arrays,
-            started_from=before, learned_from=_learned_from(dataset),
-            note=f"train: {served.recipe}", wait=wait, progress=progress,
-            scorer=lambda saved: segment_scorer(saved, compute),
+    run = _WordTraining(store_folder, options, wait, progress, compute, started)
+    if options.budget is None:
+        known = run.gathered()
+        return run.published(known, run.selected(known))
+    return run.searched(options.budget)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    """What there is to learn from, and the model in use when that was read."""
+
+    dataset: Dataset
+    clicks: FromClicks
+    spelled: Mapping[int, str]
+    before: str
+    current: WordModel | None
+    unloadable: bool
+    rankers: tuple[str, ...]
+    most_words: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FittedSelection:
+    """What was selected, its proof, and how what is served is fitted.
+
+    `held_out` are the proof's scores of the held-out pictures, if they are known; `serve` also
+    returns the scores of the pictures that the served model was fitted to.
+    """
+
+    selection: Selection
+    proof: Fitted
+    serve: Callable[[], tuple[Fitted, KnownScores | None]]
+    held_out: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WordTraining:
+    """A training under way."""
+
+    store_folder: StoreFolder
+    options: TrainOptions
+    wait: float
+    progress: Progress
+    compute: Mapper | None
+    started: float
+
+    def gathered(self) -> _Evidence:
+        """Return what there is to learn from now."""
+        options, store_folder = self.options, self.store_folder
+        with (
+            store_folder.reader() as reader,
+            contextlib.closing(EventLog(store_folder.events, write=False)) as log,
+        ):
+            before = reader.snapshot.model
+            current, unloadable = _current_model(store_folder, before)
+            rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
+            needed, most = needed_features(options.features, current), _most_words(rankers)
+            shared = any(ranker_spec(r).shared_space for r in rankers)
+            dataset, clicks = load_known(
+                reader, log, needed, most, options.session_cap, shared, options.memory
+            )
+            spelled = dict(reader.catalogue.terms())
+        return _Evidence(dataset, clicks, spelled, before, current, unloadable, rankers, most)
+
+    def selected(self, known: _Evidence) -> _FittedSelection:
+        """Return the quick model, or what is best of the named rankers."""
+        options, progress, compute = self.options, self.progress, self.compute
+        dataset, names = known.dataset, fingerprints(known.dataset, options.features)
+        if dataset.is_streamed:
+            rankers = known.rankers if options.rankers else STREAMED
+            selection = select_streamed(dataset, rankers, names, progress, compute)
+            return self.fitted(known, selection)
+        is_quick, quick = not options.rankers or options.budget is not None, None
+        if is_quick and dataset.unlabelled is None:
+            quick = quick_model(dataset, names, progress)
+        if quick is not None and quick.proof is not None and quick.serve is not None:
+            return _FittedSelection(quick.selection, quick.proof, quick.serve, quick.held_out)
+        rankers = (SAVED_BY,) if is_quick else known.rankers
+        selected = quick.selection if quick else select(dataset, rankers, names, progress, compute)
+        return self.fitted(known, selected)
+
+    def fitted(self, known: _Evidence, selection: Selection) -> _FittedSelection:
+        """Return what was selected, fitted as its recipe says."""
+        served = selection.served or selection
+        recipes = [selection.recipe, *([] if self.options.dry_run else [served.recipe])]
+        fits = fit_twice(known.dataset, recipes, self.progress, self.compute)
+        proof = next(fits)
+        if known.dataset.is_streamed:
+            # Alpha and the number of landmarks were chosen by the fit.
+            selection = replace(selection, recipe=proof.recipe, served=None)
+        return _FittedSelection(selection, proof, lambda: (next(fits), None))
+
+    def published(self, known: _Evidence, selected: _FittedSelection) -> TrainReport:
+        """Measure what was selected, and if the gate opens, fit it to everything and publish it."""
+        options, dataset, selection = self.options, known.dataset, selected.selection
+        candidate, how = selected.proof, selection.combination.how
+        stacked = bool(ranker_spec(candidate.recipe.ranker).stacked_class)
+        needs_rows = candidate.unseen is None or (stacked and len(dataset) <= CROSS_FITTED)
+        bare = dataset if needs_rows else replace(dataset, views={})
+        of_proof = calibrated(how, candidate, _provable(bare)[0], selection.combination)
+        proof, proof_seen = _proven(known, selected, of_proof, self.compute)
+        forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
+        candidate = replace(candidate, left_out=no_scores, below=no_scores)
+        course = course_summary(candidate.arrays)
+        served, fitted, scores = selection.served or selection, None, None
+        if not options.dry_run:
+            fitted, scores = selected.serve()
+        saved = saved_report(dataset, candidate, of_proof, known.spelled, fitted)
+        tags = None if fitted is None else TagProbabilities.of(dataset, fitted)
+        extra = None
+        if dataset.saved is not None:
+            extra = learn_saved(dataset.saved, selection.recipe.features, known.spelled)
+            saved = extra.words
+        n_words = dataset.n_words + (dataset.saved.n_words if dataset.saved is not None else 0)
+        name, version = known.before, 0
+        if fitted is not None:
+            of_served = calibrated(how, fitted, bare, served.combination)
+            served = replace(served, combination=of_served)
+            fitted = replace(fitted, left_out=no_scores, below=no_scores)
+            unproven = [w.term for w in saved if not w.is_proven]
+            about, arrays = make_model(
+                dataset, served, fitted, candidate, of_proof, extra, tags, unproven
+            )
+            about["words"], about["proof_seen"] = n_words, proof_seen
+            about["figures"] = _figures(proof, selection.table, forced)
+            # From here on the rows are those of the written model.
+            del selected, candidate, fitted
+            name, version = self._put_in_use(known, about, arrays, str(served.recipe), scores)
+        return TrainReport(
+            str(served.recipe), how, proof, selection.table, n_words, len(dataset),
+            dataset.left_out, name, version, not proof.is_proven, forced,
+            time.monotonic() - self.started, selection.not_tried, known.clicks, course, saved,
+            served.recipe, None if tags is None else tags.suspected,
         )  # fmt: skip
-    return TrainReport(
-        str(served.recipe), served.combination.how, proof, selected.table, n_words,
-        len(dataset), dataset.left_out, name, version, not proof.is_proven, forced,
-        time.monotonic() - started, selected.not_tried, clicks, course_summary(candidate.arrays),
-        saved, served.recipe, None if tags is None else tags.suspected,
-    )  # fmt: skip
+
+    def _put_in_use(
+        self,
+        known: _Evidence,
+        about: dict[str, Json],
+        arrays: Arrays,
+        recipe: str,
+        scores: KnownScores | None,
+    ) -> tuple[str, int]:
+        """Save a model and publish it; the rows of the data set are not needed any more."""
+        about["basis"], about["most_words"] = known.dataset.basis(), known.most_words
+        known.dataset.views.clear()
+        return publish(
+            WORDS, self.store_folder, about, arrays,
+            started_from=known.before, learned_from=_learned_from(known.dataset),
+            note=f"train: {recipe}", wait=self.wait, progress=self.progress,
+            scorer=lambda model: segment_scorer(model, self.compute, scores),
+        )  # fmt: skip
+
+    def searched(self, budget: Budget) -> TrainReport:
+        """Publish the quick model, then what a search selects, if it is better."""
+        known, first = self.gathered(), None
+        try:
+            first = self.published(known, self.selected(known))
+        except NotBetter as e:
+            harmful = e
+        known = self.gathered()
+        if first is not None and known.dataset.unlabelled is not None:
+            # Words of sessions have one recipe.
+            return first
+        try:
+            selection, summary = search(
+                known.dataset, known.rankers, fingerprints(known.dataset, self.options.features),
+                None if first is None else first.served, budget,
+                None if self.options.dry_run else self.store_folder.path,
+                self.progress, self.compute,
+            )  # fmt: skip
+            if selection is not None:
+                try:
+                    better = self.published(known, self.fitted(known, selection))
+                    return replace(better, search=replace(summary, improved=True))
+                except NotBetter as e:
+                    harmful = e
+        except KeyboardInterrupt:
+            in_use = "The quick model is in use, and finished" if first else "Finished"
+            raise Interrupted(
+                f"Cancelled. {in_use} trials are kept. To resume: sightline train --search"
+            ) from None
+        if first is None:
+            raise harmful
+        table = summary.table or first.table
+        return replace(first, table=table, not_tried=summary.not_tried, search=summary)
+
+
+def _proven(
+    known: _Evidence, selected: _FittedSelection, combination: Combination, compute: Mapper | None
+) -> tuple[GateReport, bool]:
+    """Measure the choice, fitted without the held-out pictures, on them.
+
+    Also return whether it was fitted to them, for lack of others: then it is no proof.
+    """
+    if not _provable(replace(known.dataset, views={}))[1]:
+        report, seen = GateReport.unmeasured(WORDS), True
+    else:
+        held, seen = HeldOutQueries.of(known.dataset), False
+        report = measure_candidate(
+            held, selected.proof, combination, known.current, compute, selected.held_out
+        )
+    return (replace(report, not_compared=True) if known.unloadable else report), seen
 
 
 def _current_model(store_folder: StoreFolder, name: str) -> tuple[WordModel | None, bool]:
@@ -239,7 +409,7 @@ def _current_model(store_folder: StoreFolder, name: str) -> tuple[WordModel | No
         return None, True
 
 
-def is_trained(store_folder: StoreFolder, session_cap: int | None = None) -> bool:
+def is_trained(store_folder: StoreFolder, session_cap: int | None = None, memory: int = 0) -> bool:
     """Return whether the model in use was trained on all present labels."""
     with (
         store_folder.reader() as reader,
@@ -250,7 +420,7 @@ def is_trained(store_folder: StoreFolder, session_cap: int | None = None) -> boo
             return False
         most = int(str(model.about.get("most_words", MOST_WORDS)))
         shared = model.served.shared_space
-        dataset, _ = load_known(reader, log, (), most, session_cap, shared)
+        dataset, _ = load_known(reader, log, (), most, session_cap, shared, memory)
         return dataset.basis() == model.about["basis"]
 
 
@@ -274,6 +444,11 @@ def fit_twice(
 
     Remotely, the same recipe is fitted to both at the same time.
     """
+    if dataset.is_streamed:
+        held = split(dataset)[0] & _provable(dataset)[1]
+        parts = [~held, held][: len(recipes)]
+        yield from fit_streamed(recipes[0], dataset, parts, progress)
+        return
     recipe, datasets = recipes[0], [_provable(dataset)[0], dataset][: len(recipes)]
     if compute is not None and not is_sharded(recipe) and len(set(recipes)) == 1:
         fits = fit_remote(recipe, datasets, compute)
@@ -296,23 +471,6 @@ def _provable(dataset: Dataset) -> tuple[Dataset, bool]:
     training = dataset.only(~split(dataset)[0])
     learnable = bool(picture_counts(training.labels).any())
     return training if learnable else dataset, learnable
-
-
-def _proven(
-    dataset: Dataset,
-    combination: Combination,
-    held: HeldOutQueries,
-    current: WordModel | None,
-    candidate: Fitted,
-    compute: Mapper | None,
-) -> tuple[GateReport, bool]:
-    """Measure the choice, fitted without the held-out pictures, on them.
-
-    Also return whether it was fitted to them, for lack of others: then it is no proof.
-    """
-    if not _provable(dataset)[1]:
-        return GateReport.unmeasured(WORDS), True
-    return measure_candidate(held, candidate, combination, current, compute), False
 
 
 def _most_words(rankers: Sequence[str]) -> int:
@@ -372,9 +530,9 @@ def make_model(
     aliases = dataset.aliases
     floors = counts / len(dataset) if dataset.unlabelled is None else np.full(len(counts), FITS)
     room = bytes_per_row([dataset.views[f] for f in selected.recipe.features])
-    held = dataset.only(split(dataset)[0])
     curve = None
     if served.shared_space:
+        held = dataset.only(split(dataset)[0])
         curve = text_curve(proof_fit, held if len(held) > 1 else dataset)
     if saved is not None:
         joined, labels = JointVocabulary.of(terms, saved), saved.dataset.labels

@@ -9,8 +9,8 @@ with a shared space also publishes each picture and its text as points, as a `Te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
+from sightline.collection.models.landmarks import LandmarksOf
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import PICTURES, TextModel
@@ -32,16 +33,24 @@ from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.scores import Scores, points_feature
 from sightline.store.segments import OpenSegment
 from sightline.store.versions import Version
+from sightline.vectors import l2_normalize
 from sightline.words.combination import WAYS, Combination, How
 
-# Models of ordinary and saved words have format 3, which earlier releases must not read.
-FORMAT, FORMAT_SAVED = 2, 3
+# Models of ordinary and saved words have format 3, and those whose fits share landmarks 4: earlier
+# releases must not read what they would misread.
+FORMAT, FORMAT_SAVED, FORMAT_SHARED = 2, 3, 4
 # Maximum size of published scores, in multiples of the features they come from.
 BUDGET = 2.0
 # Training pictures that a word must have for a cut-off.
 FEWEST_TO_CUT = 10
 # However short the features are: queries for words without a published row are slow.
 LEAST_PUBLISHED = 1_000
+
+# Rounding of rows that were normalised twice.
+_SAME_ROW = 1e-6
+
+# Scores that are computed at once, of a whole number of blocks of pictures.
+_SCORED_AT_ONCE, _BLOCK = 1 << 23, 1_024
 
 # The arrays of a segment that hold the words of its pictures.
 _BASE = ("word_start", "terms", "word")
@@ -195,12 +204,19 @@ class WordModel:
     def scored(self, views: Mapping[str, View], base: Mapping[str, NDArray[Any]]) -> Scores:
         """Return all that is published of pictures with these rows and words."""
         columns = self.published
-        if not self.served.shared_space:
-            scores, points = self.served.scores(views, columns), {}
-        else:
+        if self.served.shared_space:
             points = self.as_text_model().points(views, base)
             scores = points[PICTURES] @ self.served.word_points(columns).T
-        return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
+            return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
+        n = next(iter(views.values())).shape[0]
+        out = np.empty((len(columns), n), np.float32)
+        # On their way into the table scores are held three times, so of some pictures at once.
+        step = max(1, _SCORED_AT_ONCE // max(len(columns), 1) // _BLOCK) * _BLOCK
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            part = {f: view[rows] for f, view in views.items()}
+            out[:, rows] = self._rows(self.served.scores(part, columns), columns)
+        return Scores(self.name, self.terms[columns], out, {})
 
 
 def to_saved(
@@ -237,6 +253,9 @@ def to_saved(
     arrays |= aliases.to_arrays()
     if tags is not None:
         arrays |= tags.to_arrays()
+    if isinstance(proof.arrays, LandmarksOf):
+        about["format"] = FORMAT_SHARED
+        proof = replace(proof, arrays=proof.arrays.stored())
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -244,11 +263,14 @@ def from_saved(saved: SavedModel) -> WordModel:
     """Return the model of saved description and arrays."""
     about, arrays = saved.about, saved.arrays
     try:
-        if about["format"] not in (FORMAT, FORMAT_SAVED):
+        if about["format"] not in (FORMAT, FORMAT_SAVED, FORMAT_SHARED):
             raise ValueError(f"its format is {about['format']}")
         check_installed(saved.name, about["served"])
         how = _how(about["how"])
         combination = Combination.from_arrays(how, _under("combination.", arrays))
+        served = Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served.")
+        proof = Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof.")
+        shared = LandmarksOf.of_stored(proof.arrays, served.arrays)
         # In models of earlier releases it is the same.
         of_proof = _under("proof_combination.", arrays)
         return WordModel(
@@ -261,8 +283,8 @@ def from_saved(saved: SavedModel) -> WordModel:
             combination,
             Combination.from_arrays(how, of_proof) if of_proof else combination,
             CutOff.from_arrays(_under("cutoff.", arrays)),
-            Fitted.from_arrays(Recipe.from_json(about["served"]), arrays, "served."),
-            Fitted.from_arrays(Recipe.from_json(about["proof"]), arrays, "proof."),
+            served,
+            proof if shared is None else replace(proof, arrays=shared),
             np.asarray(arrays.get("floors", np.zeros(len(arrays["terms"])))),
             np.asarray(arrays["text_curve"]) if "text_curve" in arrays else None,
             Aliases.from_arrays(arrays),
@@ -305,6 +327,63 @@ class SegmentScorer:
     def scores(self, segment: OpenSegment) -> Scores | None:
         """Return scores of the words that are published, and points."""
         return self.word_model.scores(segment)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownScores:
+    """The scores of pictures that a model was fitted to, which need not be computed again.
+
+    Attributes
+    ----------
+    ids : ndarray of int64
+        Of the pictures, ascending.
+    scores : callable
+        Returns scores of the pictures at some positions, for the words at some positions.
+    feature : str
+        A feature by fingerprint, whose rows show whether a picture is still what it was; "" if
+        there is none, and none is known.
+    rows : ndarray of float32 or None
+        The first numbers of its L2-normalised rows.
+    """
+
+    ids: Ints
+    scores: Callable[[Ints, Ints], Floats]
+    feature: str
+    rows: Floats | None
+
+    def positions(self, ids: Ints, views: Mapping[str, View]) -> Ints:
+        """Return the position of each picture with these rows, -1 where it is not known."""
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        out = np.where(self.ids[at] == ids, at, -1)
+        if self.rows is None:
+            return np.full_like(out, -1)
+        known = np.flatnonzero(out >= 0)
+        now = l2_normalize(views[self.feature][known])[:, : self.rows.shape[1]]
+        changed = ~np.isclose(now, self.rows[out[known]], atol=_SAME_ROW).all(axis=1)
+        out[known[changed]] = -1
+        return out
+
+
+class KnownScorer(SegmentScorer):
+    """Scores segments, most of whose pictures have scores already."""
+
+    def __init__(self, word_model: WordModel, known: KnownScores) -> None:
+        super().__init__(word_model)
+        self._known = known
+
+    def scores(self, segment: OpenSegment) -> Scores | None:
+        """Return scores of the words that are published."""
+        model = self.word_model
+        views = segment_views(segment, model.features)
+        if views is None:
+            return None
+        columns, at = model.published, self._known.positions(segment.ids, views)
+        scores = np.empty((len(at), len(columns)), np.float32)
+        scores[at >= 0] = self._known.scores(at[at >= 0], columns)
+        if (at < 0).any():
+            others = {f: v[np.flatnonzero(at < 0)] for f, v in views.items()}
+            scores[at < 0] = model.served.scores(others, columns)
+        return Scores(model.name, model.terms[columns], model._rows(scores, columns), {})
 
 
 class RemoteScorer(SegmentScorer):
@@ -385,9 +464,19 @@ def scorer_of(
     return segment_scorer(open_model(store_folder.models, version.model), compute)
 
 
-def segment_scorer(saved: SavedModel, compute: Mapper | None = None) -> SegmentScorer:
-    """Return the scorer of a model, on other machines if there is `compute`."""
-    return SegmentScorer(from_saved(saved)) if compute is None else RemoteScorer(saved, compute)
+def segment_scorer(
+    saved: SavedModel, compute: Mapper | None = None, known: KnownScores | None = None
+) -> SegmentScorer:
+    """Return the scorer of a model, on other machines if there is `compute`.
+
+    `known` are the scores of pictures that the model was fitted to, if these need no kernel.
+    """
+    if compute is not None:
+        return RemoteScorer(saved, compute)
+    model = from_saved(saved)
+    if known is None or model.served.saved is not None:
+        return SegmentScorer(model)
+    return KnownScorer(model, known)
 
 
 def describe_model(store_folder: StoreFolder, name: str) -> str:

@@ -60,7 +60,9 @@ class TrainJob(Body):
     """Train words; with `similar`, `regions` or `text` (one of them) another kind of model.
 
     These are the similarity of pictures, the regions of words, and the space of texts and pictures.
-    `GET /v1/rankers` lists the rankers and which of them are tried by default.
+    `GET /v1/rankers` lists the rankers and which of them a search tries by default. `search` are
+    seconds to search for a better model of words once the quick one is published, true for no
+    limit; `trials` is the number of trials after which it ends.
     """
 
     verb: Literal["train"]
@@ -69,6 +71,8 @@ class TrainJob(Body):
     similar: bool = False
     regions: bool = False
     text: bool = False
+    search: bool | Annotated[float, Field(ge=0, le=1e7)] = False
+    trials: Annotated[int, Field(ge=0)] | None = None
     force: bool = False
     dry_run: bool = False
 
@@ -110,11 +114,19 @@ def start(body: JobBody, service: Served, response: Response) -> JobState:
     if isinstance(body, TrainJob) and sum((body.similar, body.regions, body.text)) > 1:
         detail = "One thing is trained at a time: set one of similar, regions and text."
         raise Problem(400, "usage", detail)
+    if isinstance(body, TrainJob) and _searches_others(body):
+        detail = "Only for a model of words is searched: leave out search and trials."
+        raise Problem(400, "usage", detail)
     if isinstance(body, IndexJob) or (isinstance(body, TrainJob) and not body.dry_run):
         service.collection.store.require_writable()
     job = service.jobs.start(body.verb, body.model_dump(exclude={"verb"}))
     response.headers["location"] = f"/v1/jobs/{job.id}"
     return _state(job, service)
+
+
+def _searches_others(body: TrainJob) -> bool:
+    is_search = body.search is not False or body.trials is not None
+    return is_search and (body.similar or body.regions or body.text)
 
 
 @router.get("")

@@ -41,24 +41,32 @@ export class JobForms {
       el("option", { value: "text" }, "Texts, for topics and long texts"),
     );
     const features = new FeatureChoice("train-features", "all");
-    const [dry, force] = [box("train-dry"), box("train-force")];
+    const [dry, force, search] = [box("train-dry"), box("train-force"), box("train-search")];
+    const seconds = el("input", { id: "train-seconds", type: "number", min: "0", placeholder: "no limit" });
+    const limit = field("Seconds to search", seconds);
     /** @type {HTMLInputElement[]} */
     let rankers = [];
-    const chosen = el("fieldset", { class: "rankers" }, el("legend", {}, "Rankers to select from"));
+    const chosen = el("fieldset", { class: "rankers" }, el("legend", {}, "Rankers to try"));
     void rankerBoxes(chosen).then((boxes) => (rankers = boxes));
+    const searches = () => what.value === "words" && search.checked;
+    const more = tick("Search for a better model", search, "once the quick one is published: other rankers, features and hyperparameters. Cancelled, its trials are kept for the next search.");
     const fit = () => {
-      chosen.hidden = what.value !== "words";
+      more.hidden = what.value !== "words";
+      chosen.hidden = limit.hidden = !searches();
     };
+    search.addEventListener("change", fit);
+    fit();
     return this._form(
       "train", "Train", "Train a model, and publish it unless it is worse on held-out pictures than the one in use.", "Train",
       () => ({
         verb: "train", similar: what.value === "similar", regions: what.value === "regions", text: what.value === "text", dry_run: dry.checked, force: force.checked,
-        features: features.chosen, rankers: what.value === "words" ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
+        features: features.chosen, rankers: searches() ? rankers.filter((r) => r.checked).map((r) => r.value) : [],
+        search: searches() && (seconds.value === "" || Number(seconds.value)),
       }),
       [
         tick("Only measure:", dry, "publish nothing."),
         tick("Publish even if it is worse.", force, "Searches may get worse; roll back below to undo it."),
-        chosen, ...features.fields,
+        more, limit, chosen, ...features.fields,
       ],
       field("What to train", what),
     );

@@ -56,6 +56,7 @@ function words(r) {
   const held = r.held_out;
   const names = r.features.map(bare).join(" + ");
   const lines = [`Trained ${some(r.words, "word")} on ${some(r.pictures, "picture")} by ${r.ranker} on ${names}.`];
+  if (r.search) lines.push(`Search: ${some(r.search.trials, "trial")}${r.search.reused ? ` and ${r.search.reused} known from earlier trainings` : ""} in ${lasted(r.search.seconds)}; ${r.search.improved ? "a better model was published" : "the quick model stays"}.`);
   if (held.queries) lines.push(`On ${some(held.queries, "held-out query", "held-out queries")}: mean AvgP ${share(held.avgp)}, untrained ${share(held.untrained)} (${gain(held.avgp - held.untrained)}); ${compared(held)}.`);
   if (held.current !== null) lines.push(`The previous model: ${share(held.current)}, this one ${share(held.against_current)}, on the ${some(held.common_queries, "query", "queries")} both know.`);
   if (held.not_compared) lines.push("Not compared with the previous model: its features are missing.");
