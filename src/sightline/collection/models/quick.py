@@ -298,7 +298,8 @@ class _SharedGram:
         return scores if self.stage is None else self.stage.decision_function(scores)
 
     def whole(self) -> _GramFit:
-        """Return the fit to everything; the kernel is not needed any more."""
+        """Return the fit to everything; neither kernel nor proof are needed any more."""
+        self.__dict__.pop("proof_fit", None)
         K, self.K = self.K, np.zeros((0, 0), np.float32)
         return _GramFit.of(Factored(K, self.alpha), self.labels, np.arange(len(K)))
 

@@ -299,6 +299,7 @@ class _WordTraining:
         proof, proof_seen = _proven(known, selected, of_proof, self.compute)
         forced = apply_gate(proof, force=options.force, dry_run=options.dry_run)
         candidate = replace(candidate, left_out=no_scores, below=no_scores)
+        selected = replace(selected, proof=candidate, held_out=None)
         course = course_summary(candidate.arrays)
         served, fitted, scores = selection.served or selection, None, None
         if not options.dry_run:

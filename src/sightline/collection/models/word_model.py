@@ -48,6 +48,7 @@ LEAST_PUBLISHED = 1_000
 
 # Rounding of rows that were normalised twice.
 _SAME_ROW = 1e-6
+_ROWS_AT_ONCE = 1_024
 
 # Scores that are computed at once, of a whole number of blocks of pictures.
 _SCORED_AT_ONCE, _BLOCK = 1 << 23, 1_024
@@ -379,7 +380,10 @@ class KnownScorer(SegmentScorer):
             return None
         columns, at = model.published, self._known.positions(segment.ids, views)
         scores = np.empty((len(at), len(columns)), np.float32)
-        scores[at >= 0] = self._known.scores(at[at >= 0], columns)
+        known = np.flatnonzero(at >= 0)
+        for start in range(0, len(known), _ROWS_AT_ONCE):
+            part = known[start : start + _ROWS_AT_ONCE]
+            scores[part] = self._known.scores(at[part], columns)
         if (at < 0).any():
             others = {f: v[np.flatnonzero(at < 0)] for f, v in views.items()}
             scores[at < 0] = model.served.scores(others, columns)
