@@ -14,6 +14,7 @@ from sightline._exports import lazy
 if TYPE_CHECKING:
     from sightline.annotators.ridge import KernelRidge
     from sightline.collection import Collection
+    from sightline.federation import Collections
     from sightline.rankers.pamir import PAMIR
 else:
     __getattr__ = lazy(
@@ -21,9 +22,10 @@ else:
         {
             "annotators.ridge": ("KernelRidge",),
             "collection": ("Collection",),
+            "federation": ("Collections",),
             "rankers.pamir": ("PAMIR",),
         },
     )
 
-__all__ = ["Collection", "KernelRidge", "PAMIR", "__version__"]
+__all__ = ["Collection", "Collections", "KernelRidge", "PAMIR", "__version__"]
 __version__ = "0.1.0"

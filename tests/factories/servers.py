@@ -137,7 +137,13 @@ def running(
     c: Collection, limits: Limits | None = None, origins: Sequence[str] = ()
 ) -> Iterator[Served]:
     """Serve a collection while a test runs, behind proxies that show it at some origins."""
-    service = Service(c, limits=limits)
+    with listening(Service(c, limits=limits), origins) as served:
+        yield served
+
+
+@contextlib.contextmanager
+def listening(service: Any, origins: Sequence[str] = ()) -> Iterator[Served]:
+    """Serve a collection, or several, while a test runs."""
     ready: queue.Queue[Any] = queue.Queue()
     thread = threading.Thread(
         target=serve, args=(service, "127.0.0.1", 0, (), [WebOrigin.of(o) for o in origins]),

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from sightline.cli.common import (
-    common_options,
     compute_features,
     engine_option,
     open_collection,
@@ -21,6 +20,14 @@ from sightline.cli.common import (
     print_csv,
     print_json,
     text_of,
+)
+from sightline.cli.federation import (
+    check_alone,
+    federation_options,
+    number_of_hits,
+    only,
+    open_several,
+    print_federated,
 )
 from sightline.cli.filters import (
     FilterOptions,
@@ -43,6 +50,7 @@ if TYPE_CHECKING:
     from sightline.collection.explain import Explanation
     from sightline.collection.results import Results
     from sightline.collection.tagging.localize import LocalizedHit, LocalizedHits
+    from sightline.federation import Collections
     from sightline.records import Hit
 
 
@@ -81,7 +89,7 @@ if TYPE_CHECKING:
 @click.option("--where-to", type=click.Path(), help="The folder to draw to; implies --where.")
 @output_options
 @engine_option
-@common_options
+@federation_options
 def search(
     query: tuple[str, ...],
     top: int | None,
@@ -103,8 +111,10 @@ def search(
     as_json: bool,
     as_csv: bool,
     engine: str | None,
-    collection: str | None,
-    store: str | None,
+    collection: tuple[str, ...],
+    store: tuple[str, ...],
+    server: tuple[str, ...],
+    server_token: tuple[Path, ...],
     debug: bool,
     **given: Unpack[FilterOptions],
 ) -> int:
@@ -125,8 +135,14 @@ def search(
     "dgo"                the word as typed; without quotes, a near one if no picture has it
     ./picture.jpg        similar pictures; with words, both count
     -./picture.jpg       less similar to this one
+
+    Several collections and servers are searched as one: each hit names its own, and predictions
+    are ordered by their probability. One that does not answer is named, with exit code 1.
     """  # noqa: D301
-    c = open_collection(collection, store, top=top, engine=engine)
+    several = open_several(collection, store, server, server_token, engine=engine)
+    if several is not None:
+        return _search_several(several, click.get_current_context().params)
+    c = open_collection(only(collection), only(store), top=top, engine=engine)
     options = _Options(filters_of(**given), not no_cutoff, not no_predicted)
     why, draws = why or why_png is not None, why_png is not None or not as_json
     if why and (as_csv or trec or filepath_only or null):
@@ -181,6 +197,24 @@ def search(
     if why and draws:
         _draw_whys(text, whys, target, seconds)
     return 0
+
+
+# What is asked of one collection at a time.
+_ALONE = (
+    "positive", "text_file", "queries", "trec", "sheet", "why", "why_png", "where", "where_to",
+)  # fmt: skip
+
+
+def _search_several(several: Collections, options: dict[str, Any]) -> int:
+    """Search several collections and print their hits."""
+    check_alone({name: options[name] for name in _ALONE})
+    filters = {name: options[name] for name in FilterOptions.__annotations__}
+    text = _query_text(options["query"], options["negative"], options["verbatim"])
+    results = several.search(
+        text, number_of_hits(options["top"]), filters=filters_of(**filters),
+        cut=not options["no_cutoff"], predicted=not options["no_predicted"],
+    )  # fmt: skip
+    return print_federated({"query": text}, results, options)
 
 
 def _compute_features(c: Collection, text: str, examples: tuple[Sequence[str], ...]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from sightline.cli.common import (
-    common_options,
     compute_features,
     engine_option,
     open_collection,
@@ -16,6 +15,14 @@ from sightline.cli.common import (
     print_csv,
     print_json,
     text_of,
+)
+from sightline.cli.federation import (
+    check_alone,
+    federation_options,
+    number_of_hits,
+    only,
+    open_several,
+    print_federated,
 )
 from sightline.cli.filters import (
     FilterOptions,
@@ -31,6 +38,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection.similarity.candidates import SimilarResults
+    from sightline.federation import Collections
 
 
 @click.command()
@@ -51,7 +59,7 @@ if TYPE_CHECKING:
 @filter_options
 @output_options
 @engine_option
-@common_options
+@federation_options
 def similar(
     pictures: tuple[str, ...],
     negative: tuple[str, ...],
@@ -64,8 +72,10 @@ def similar(
     as_json: bool,
     as_csv: bool,
     engine: str | None,
-    collection: str | None,
-    store: str | None,
+    collection: tuple[str, ...],
+    store: tuple[str, ...],
+    server: tuple[str, ...],
+    server_token: tuple[Path, ...],
     debug: bool,
     **given: Unpack[FilterOptions],
 ) -> int:
@@ -73,10 +83,16 @@ def similar(
 
     They are ranked by the combination of features that sightline train similarity learned; without
     it, all features have equal weight. Several pictures are averaged.
+
+    In several collections, pictures are compared with one file by the cosine of one feature, since
+    what each collection learned of similarity does not compare.
     """
+    several = open_several(collection, store, server, server_token, engine=engine)
+    if several is not None:
+        return _similar_in_several(several, click.get_current_context().params)
     if why and (as_csv or filepath_only or null):
         raise UsageError("--why explains hits in plain form or as --json; leave the other out.")
-    c = open_collection(collection, store, top=top, engine=engine)
+    c = open_collection(only(collection), only(store), top=top, engine=engine)
     if sheet:
         check_png(c, Path(sheet), "A contact sheet")
     compute_features(c, [*pictures, *negative], dense=False)
@@ -100,6 +116,17 @@ def similar(
             for share in shares if why else ():
                 click.echo(f"\t{share}")
     return 0
+
+
+def _similar_in_several(several: Collections, options: dict[str, Any]) -> int:
+    """Compare one picture file with several collections and print their hits."""
+    check_alone({name: options[name] for name in ("negative", "exact", "why", "sheet")})
+    if len(options["pictures"]) != 1:
+        raise UsageError("Several collections are compared with one picture file. Name one.")
+    filters = {name: options[name] for name in FilterOptions.__annotations__}
+    (file,) = options["pictures"]
+    results = several.similar(file, number_of_hits(options["top"]), filters=filters_of(**filters))
+    return print_federated({"positive": [file]}, results, options)
 
 
 def say_how(results: SimilarResults) -> None:

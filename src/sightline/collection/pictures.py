@@ -12,6 +12,7 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -258,6 +259,16 @@ class Pictures:
         """Return path, size and dates of those pictures that are in the collection."""
         with self._collection.store_folder.reader() as reader:
             return reader.catalogue.facts(pictures)
+
+    def contents(self, pictures: Sequence[int]) -> dict[int, str]:
+        """Return the SHA-256 of the file of those pictures that are in the collection."""
+        from sightline.store.catalogue import Catalogue
+
+        # No segment of a version is opened for it.
+        store_folder = self._collection.store_folder
+        store_folder.require_indexed()
+        with closing(Catalogue(store_folder.catalogue, write=False)) as catalogue:
+            return catalogue.contents(pictures)
 
     def words(self, picture: PictureLike) -> list[Tags]:
         """Return the words of a picture, by source."""

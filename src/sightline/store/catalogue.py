@@ -296,6 +296,15 @@ class Catalogue:
                     facts[row[0]] = Facts(*row)
         return facts
 
+    def contents(self, pictures: Iterable[int]) -> dict[int, str]:
+        """Return the SHA-256 of the file of each picture that is not gone."""
+        contents: dict[int, str] = {}
+        with database_errors(self.path):
+            for p in pictures:
+                for row in self.db.execute("SELECT sha FROM pictures WHERE id=? AND gone=0", (p,)):
+                    contents[p] = row[0]
+        return contents
+
     def forget(self, pictures: Iterable[int], keep_terms: Iterable[int]) -> None:
         """Remove pictures, their words, and all terms but `keep_terms`."""
         for p in pictures:

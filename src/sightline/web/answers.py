@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from sightline.web.problems import Problem, for_people
-from sightline.web.service import Service
+from sightline.web.service import Front
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -36,7 +36,7 @@ _log = logging.getLogger("sightline")
 class Answer:
     """One response: adds the common headers and counts it."""
 
-    def __init__(self, scope: Scope, send: Send, service: Service) -> None:
+    def __init__(self, scope: Scope, send: Send, service: Front) -> None:
         self._scope, self._send, self._service = scope, send, service
         self._begun_at = time.monotonic()
         self.begun = self.refused = False

@@ -19,6 +19,7 @@ from sightline.web.routes import (
     describe,
     entry,
     export,
+    federation,
     feedback,
     jobs,
     judging,
@@ -36,12 +37,14 @@ from sightline.web.routes import (
     tags,
     words,
 )
-from sightline.web.service import Service
+from sightline.web.service import Front, Service
 
 # One module for each group of routes; a new group needs a module and a name here.
 GROUPS: tuple[APIRouter, ...] = (
     entry.router,
+    entry.login_router,
     page.router,
+    page.files_router,
     search.router,
     words.router,
     describe.router,
@@ -60,10 +63,12 @@ GROUPS: tuple[APIRouter, ...] = (
     registries.router,
     report.router,
 )
+# Those of several collections.
+FEDERATED: tuple[APIRouter, ...] = (entry.login_router, page.files_router, federation.router)
 _SAID = "Search, judge and teach a collection of pictures. Every request shows the token."
 
 
-def build(service: Service) -> FastAPI:
+def build(service: Front) -> FastAPI:
     """Return the application of a service without the guard."""
 
     @contextlib.asynccontextmanager
@@ -84,7 +89,7 @@ def build(service: Service) -> FastAPI:
         responses={"default": problem_reply()},
     )  # fmt: skip
     app.state.service = service
-    for group in GROUPS:
+    for group in GROUPS if isinstance(service, Service) else FEDERATED:
         app.include_router(group)
     app.add_exception_handler(Problem, _described)
     app.add_exception_handler(SightlineError, _described)
@@ -95,7 +100,7 @@ def build(service: Service) -> FastAPI:
     return app
 
 
-def guarded(service: Service, hosts: Hosts) -> Guard:
+def guarded(service: Front, hosts: Hosts) -> Guard:
     """Return the application behind the guard."""
     return Guard(build(service), service, hosts)
 
@@ -134,7 +139,7 @@ def _describe(app: FastAPI) -> None:
 
 
 async def _reply(request: Request, problem: Problem) -> Response:
-    service: Service = request.app.state.service
+    service: Front = request.app.state.service
     response = await service.response(problem, for_people(request.scope["headers"]))
     return Response(response.body, problem.status, response.headers)
 

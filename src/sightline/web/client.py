@@ -13,9 +13,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import re
 import secrets
+import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -125,15 +129,21 @@ class Client:
     url, token : str
         As printed by `sightline serve`.
     seconds : float, default=60.0
-        Timeout of a request.
+        Timeout of a request: how long the server may send nothing.
+    most_bytes : int, optional
+        Maximum size of a response, for servers that are not trusted; `seconds` then bounds the
+        whole of a request. A response beyond either is an error.
     """
 
-    def __init__(self, url: str, token: str, seconds: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str, seconds: float = 60.0, most_bytes: int | None = None
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise UsageError(f"The server's URL begins with http:// and has a host. Got {url!r}.")
         self.url, self._token, self._seconds = url.rstrip("/"), token, seconds
         self._host, self._port = parts.hostname, parts.port or 80
+        self._most_bytes = most_bytes
 
     # -- search
 
@@ -342,16 +352,62 @@ class Client:
     ) -> tuple[http.client.HTTPMessage, bytes]:
         """Send one request; return headers and body of a successful response."""
         connection = self._connection()
-        try:
-            headers = {**self._headers(), **({"Content-Type": kind} if body else {})}
+        headers = {**self._headers(), **({"Content-Type": kind} if body else {})}
+        with self._in_time(connection):
             connection.request(method, path, body, {**headers, **(more or {})})
             reply = connection.getresponse()
-            data = reply.read()
-        finally:
-            connection.close()
+            with contextlib.closing(reply):
+                data = self._read(reply)
         if reply.status >= 400:
             raise _problem(reply.status, reply.headers, data)
         return reply.headers, data
+
+    @contextlib.contextmanager
+    def _in_time(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+        """Close a connection at the end, or when the time of the request is over."""
+        over = threading.Event()
+        sockets: list[socket.socket] = []
+
+        def stop() -> None:
+            over.set()
+            for s in sockets:
+                with contextlib.suppress(OSError):
+                    # A thread that waits for bytes wakes up; closing alone would not wake it.
+                    s.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(self._seconds, stop) if self._most_bytes is not None else None
+        try:
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+                connection.connect()
+                # A response without a length takes the socket from the connection.
+                sockets.append(connection.sock)
+            yield
+            if over.is_set():
+                raise TimeoutError
+        except (OSError, http.client.HTTPException) as e:
+            if over.is_set() or isinstance(e, TimeoutError):
+                raise TimeoutError(f"There was no answer within {self._seconds:g} seconds.") from e
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+            for s in sockets:
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+            connection.close()
+
+    def _read(self, reply: http.client.HTTPResponse) -> bytes:
+        if self._most_bytes is None:
+            return reply.read()
+        data = reply.read(self._most_bytes + 1)
+        if len(data) > self._most_bytes:
+            raise ServiceError(
+                reply.status, "too-large",
+                f"The response is larger than {self._most_bytes:,} bytes.", None,
+            )  # fmt: skip
+        return data
 
     def _connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self._host, self._port, timeout=self._seconds)
@@ -364,10 +420,12 @@ def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> Serv
     try:
         problem = json.loads(data)
         code, detail, version = str(problem["code"]), str(problem["detail"]), problem.get("version")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         code, detail, version = "unknown", "The server's answer is no problem it describes.", None
     retry = headers.get("Retry-After", "")
-    return ServiceError(status, code, detail, int(retry) if retry.isdigit() else None, version)
+    return ServiceError(
+        status, code, detail, int(retry) if re.fullmatch("[0-9]{1,9}", retry) else None, version
+    )
 
 
 def _made(kind: type[R], answer: Mapping[str, Any]) -> R:

@@ -16,7 +16,7 @@ from sightline.web.answers import Answer, Message, Scope, Send
 from sightline.web.hosts import UNSAFE, Hosts
 from sightline.web.problems import Problem, of_error
 from sightline.web.redaction import where_it_failed
-from sightline.web.service import Service
+from sightline.web.service import Front
 
 Receive = Callable[[], Awaitable[Message]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -42,7 +42,7 @@ _log = logging.getLogger("sightline")
 class Guard:
     """ASGI middleware that checks every request."""
 
-    def __init__(self, app: App, service: Service, hosts: Hosts) -> None:
+    def __init__(self, app: App, service: Front, hosts: Hosts) -> None:
         self.app, self.service, self.hosts = app, service, hosts
         self.under_way = self.uploads = 0
         self._tasks: set[asyncio.Task[None]] = set()

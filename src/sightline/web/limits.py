@@ -12,6 +12,9 @@ PAGE, DEEPEST, DEEP = 1_000, 1_000_000, 10_000
 # is a text is answered with what to request instead.
 NAMED, QUERY, TEXT = 1_000, 100_000, 100_000
 
+# Maximum numbers of a vector.
+NUMBERS = 16_384
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

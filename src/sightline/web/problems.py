@@ -30,6 +30,7 @@ _TITLES = {
     422: "The request cannot be understood",
     429: "Too much at once",
     500: "Something is broken here",
+    502: "Another server failed",
     503: "Too much to do",
     507: "The disk is full",
 }

@@ -15,7 +15,7 @@ from sightline.errors import UsageError
 from sightline.web.app import guarded
 from sightline.web.guard import Guard
 from sightline.web.hosts import LOOPBACK, Hosts, WebOrigin, is_loopback, is_name, stands_for_all
-from sightline.web.service import Service
+from sightline.web.service import Front
 from sightline.web.serving.connection import Connection, room_for
 from sightline.web.serving.ending import EndingServer, LastResort
 
@@ -54,7 +54,7 @@ def check_bind(host: str, allow_remote: bool, own_token: bool, named: bool) -> N
 
 
 def serve(
-    service: Service,
+    service: Front,
     host: str,
     port: int,
     names: Sequence[str] = (),
@@ -66,8 +66,8 @@ def serve(
 
     Parameters
     ----------
-    service : Service
-        The collection to serve.
+    service : Front
+        The collection or collections to serve.
     host : str
         The address to listen on.
     port : int

@@ -1,4 +1,4 @@
-"""The shared state of all requests: the collection, credentials, jobs and open sessions."""
+"""The shared state of all requests: what is served, credentials, jobs and open sessions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ T = TypeVar("T")
 _TRIES = 5
 
 
-class Service:
-    """A served collection.
+class Front:
+    """What every server has: credentials, limits, metrics, and workers for uploaded pictures.
 
     Attributes
     ----------
@@ -35,11 +35,7 @@ class Service:
         The one-time code that a browser exchanges for a cookie.
     """
 
-    def __init__(
-        self, collection: Collection, token: str = "", limits: Limits | None = None
-    ) -> None:
-        self.collection = collection
-        collection.store_folder.fast = True
+    def __init__(self, token: str, limits: Limits | None, seconds: float) -> None:
         self.limits = limits or Limits()
         self.token = token or secrets.token_urlsafe(32)
         self.code = secrets.token_urlsafe(32)
@@ -47,12 +43,7 @@ class Service:
         # Cookies ignore ports, and two servers must not overwrite each other's.
         self.cookie_name = f"sightline-{secrets.token_hex(4)}"
         self.metrics = Metrics()
-        self.jobs = Jobs(collection.root, str(collection.store_folder.path), self.limits.jobs)
-        self.sessions = SessionPool(collection, self.limits.sessions)
-        self.describer = Describer(self.limits.uploads, collection.settings.seconds)
-        self.exports = threading.BoundedSemaphore(self.limits.exports)
-        self.streams = 0
-        self._folders: tuple[int, dict[str, bytes]] = (0, {})
+        self.describer = Describer(self.limits.uploads, seconds)
         self._code_lock = threading.Lock()
 
     def is_token(self, token: str) -> bool:
@@ -73,6 +64,51 @@ class Service:
                 self.code = ""
             return good
 
+    async def version_for(self, problem: Problem) -> int | None:
+        """Return the version to report with a problem; None if no version can be read."""
+        # Not in the thread pool of requests, whose threads may all be busy.
+        return None if problem.for_strangers else await asyncio.to_thread(self._version)
+
+    async def response(self, problem: Problem, people: bool = False) -> ProblemResponse:
+        """Return the response of a problem, with the version and without paths of this machine."""
+        version = await self.version_for(problem)
+        detail = self.redacted(problem.detail)
+        return Problem(problem.status, problem.code, detail).response(version, people)
+
+    def _version(self) -> int | None:
+        return None
+
+    def redacted(self, text: str) -> str:
+        """Return a message without paths of this machine."""
+        return text
+
+    def warm(self) -> None:
+        """Do what the first request would wait for."""
+
+    def end(self) -> None:
+        """Stop long work and reject waiting requests; returns at once."""
+        self.describer.end()
+
+    def close(self) -> None:
+        """Stop workers."""
+        self.describer.close()
+
+
+class Service(Front):
+    """A served collection."""
+
+    def __init__(
+        self, collection: Collection, token: str = "", limits: Limits | None = None
+    ) -> None:
+        super().__init__(token, limits, collection.settings.seconds)
+        self.collection = collection
+        collection.store_folder.fast = True
+        self.jobs = Jobs(collection.root, str(collection.store_folder.path), self.limits.jobs)
+        self.sessions = SessionPool(collection, self.limits.sessions)
+        self.exports = threading.BoundedSemaphore(self.limits.exports)
+        self.streams = 0
+        self._folders: tuple[int, dict[str, bytes]] = (0, {})
+
     def of_one_version(self, ask: Callable[[], T]) -> tuple[int, T]:
         """Return a result and its version, with no version published in between."""
         for _ in range(_TRIES):
@@ -88,31 +124,19 @@ class Service:
                 return before, result
         raise Problem(409, "busy", "Versions are published too fast to answer. Come back.")
 
-    async def version_for(self, problem: Problem) -> int | None:
-        """Return the version to report with a problem; None if no version can be read."""
-        # Not in the thread pool of requests, whose threads may all be busy.
-        return None if problem.for_strangers else await asyncio.to_thread(self._version)
-
-    async def response(self, problem: Problem, people: bool = False) -> ProblemResponse:
-        """Return the response of a problem, with the version and without paths of this machine."""
-        version = await self.version_for(problem)
-        c = self.collection
-        detail = redacted(problem.detail, c.root, str(c.store_folder.path))
-        return Problem(problem.status, problem.code, detail).response(version, people)
-
     def _version(self) -> int | None:
         try:
             return self.collection.store.version() or None
         except SightlineError:
             return None  # An unreadable store is reported by the next request that needs it.
 
+    def redacted(self, text: str) -> str:
+        """Return a message without paths of this machine."""
+        return redacted(text, self.collection.root, str(self.collection.store_folder.path))
+
     def warm(self) -> None:
         """Search once, so that the first request does not wait for kernels and the model."""
-        # Errors are reported to the first request that meets them.
-        with contextlib.suppress(SightlineError):
-            words, _ = self.collection.words.vocabulary("", 1)
-            for w in words:
-                self.collection.search(f'"{w.word}"', 1)
+        warm_up(self.collection)
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return the ids; raise if one is not a picture of the collection."""
@@ -135,10 +159,18 @@ class Service:
     def end(self) -> None:
         """Stop long work and reject waiting requests; returns at once."""
         self.jobs.end()
-        self.describer.end()
+        super().end()
 
     def close(self) -> None:
         """Stop jobs and workers, and close the log."""
         self.jobs.close()
-        self.describer.close()
+        super().close()
         self.sessions.close()
+
+
+def warm_up(collection: Collection) -> None:
+    """Search a collection once; errors are reported to the first request that meets them."""
+    with contextlib.suppress(SightlineError):
+        words, _ = collection.words.vocabulary("", 1)
+        for w in words:
+            collection.search(f'"{w.word}"', 1)

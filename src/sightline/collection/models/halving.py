@@ -18,11 +18,11 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-from sightline import __version__
 from sightline.annotators._alpha import sample
 from sightline.collection.models.dataset import Dataset, split
 from sightline.collection.models.queries import picture_counts
@@ -127,7 +127,7 @@ class TrialMemory:
 
     def __init__(self, folder: Path | None, basis: str) -> None:
         self._path = None if folder is None else folder / _FILE
-        self._basis = f"{basis} {__version__}"
+        self._basis = f"{basis} {version('sightline')}"
         self._known = dict(self._read())
 
     def get(self, recipe: Recipe, pictures: int) -> tuple[TrialResult, ...] | None:

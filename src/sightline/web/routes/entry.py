@@ -5,17 +5,27 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel
 
 from sightline.web.problems import Problem
-from sightline.web.service import Service
+from sightline.web.service import Front
 from sightline.web.shapes import Served
 
 router = APIRouter(tags=["entry"])
+# Also of servers of several collections.
+login_router = APIRouter(tags=["entry"])
 
 # Maximum size of a form with a token, in bytes.
 _FORM = 1_000
+
+
+def _front(request: Request) -> Front:
+    service: Front = request.app.state.service
+    return service
+
+
+Entered = Annotated[Front, Depends(_front)]
 
 
 class Index(BaseModel):
@@ -36,12 +46,12 @@ def index(service: Served) -> Index:
     )  # fmt: skip
 
 
-@router.get(
+@login_router.get(
     "/login", status_code=303, response_class=Response,
     responses={303: {"description": "The cookie is set; go to /"}},
 )  # fmt: skip
 def login(
-    request: Request, service: Served, code: Annotated[str, Query(max_length=100)] = ""
+    request: Request, service: Entered, code: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
     """Exchange the printed one-time code for a cookie."""
     if not service.enter(code):
@@ -49,8 +59,8 @@ def login(
     return _let_in(request, service)
 
 
-@router.post("/login", include_in_schema=False)
-async def typed(request: Request, service: Served) -> Response:
+@login_router.post("/login", include_in_schema=False)
+async def typed(request: Request, service: Entered) -> Response:
     """Exchange a token from the login form for a cookie."""
     given = parse_qs((await request.body())[:_FORM].decode("utf-8", "replace"))
     if not service.is_token(given.get("token", [""])[0].strip()):
@@ -58,7 +68,7 @@ async def typed(request: Request, service: Served) -> Response:
     return _let_in(request, service)
 
 
-def _let_in(request: Request, service: Service) -> Response:
+def _let_in(request: Request, service: Front) -> Response:
     reply = Response(status_code=303, headers={"location": "/"})
     reply.set_cookie(
         service.cookie_name, service.cookie, httponly=True, samesite="strict", path="/",

@@ -13,6 +13,8 @@ from fastapi import APIRouter, Header, Response
 from sightline.web.problems import Problem
 
 router = APIRouter(include_in_schema=False)
+# Also of servers of several collections, whose page is another one.
+files_router = APIRouter(include_in_schema=False)
 
 _MEDIA = {
     ".html": "text/html; charset=utf-8",
@@ -51,16 +53,17 @@ def files() -> dict[str, PageFile]:
 @router.get("/")
 def page(known: Known = "") -> Response:
     """Return the page."""
-    return _sent("index.html", known)
+    return page_file("index.html", known)
 
 
-@router.get("/page/{name:path}")
+@files_router.get("/page/{name:path}")
 def file(name: str, known: Known = "") -> Response:
     """Return a file of the page."""
-    return _sent(name, known)
+    return page_file(name, known)
 
 
-def _sent(name: str, known: str) -> Response:
+def page_file(name: str, known: str) -> Response:
+    """Return a file of the page, or that it is the one that is known."""
     entry = files().get(name)
     if entry is None:
         raise Problem(404, "no-route", "There is no such file of the page.")

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from sightline.records import shown
+from sightline.store.catalogue import Facts
 from sightline.web.shapes import Cursor, Id, Page, Served, cursor, number_of_results
 
 router = APIRouter(prefix="/v1", tags=["pictures"])
@@ -24,7 +25,7 @@ _MEDIA = {
 }  # fmt: skip
 _BLOCK = 1 << 18
 _ALONE = "default-src 'none'; sandbox; frame-ancestors 'none'"
-_BINARY: dict[int | str, dict[str, Any]] = {
+BINARY: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A picture",
         "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
@@ -88,7 +89,7 @@ def picture(picture: Annotated[Id, Path()], service: Served) -> Picture:
 
 @router.get(
     "/pictures/{picture}/thumbnail", response_class=Response,
-    responses={**_BINARY, 304: {"description": "It is the one that is known"}},
+    responses={**BINARY, 304: {"description": "It is the one that is known"}},
 )  # fmt: skip
 def thumbnail(
     picture: Annotated[Id, Path()],
@@ -100,21 +101,16 @@ def thumbnail(
     version, (small,) = service.of_one_version(
         lambda: service.collection.pictures.thumbnails([picture])
     )
-    tag = f'"{hashlib.sha256(small).hexdigest()[:16]}"'
-    headers = {**_headers(version), "etag": tag}
-    if known == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(small, media_type="image/jpeg", headers=headers)
+    return picture_reply(small, known, headers_of(version))
 
 
-@router.get("/pictures/{picture}/original", response_class=Response, responses=_BINARY)
+@router.get("/pictures/{picture}/original", response_class=Response, responses=BINARY)
 def original(picture: Annotated[Id, Path()], service: Served) -> Response:
     """Return the original file."""
     service.here([picture])
     version = service.collection.store.version()
     file, facts = service.collection.pictures.open(picture)
-    media = _MEDIA.get(facts.format.upper(), "application/octet-stream")
-    return _File(file, media, _headers(version))
+    return OriginalFile.of(file, facts, headers_of(version))
 
 
 @router.get("/folders")
@@ -136,21 +132,36 @@ def folders(
     )
 
 
-def _headers(version: int) -> dict[str, str]:
-    return {
-        "sightline-version": str(version), "content-security-policy": _ALONE,
-        "cache-control": "private, no-cache",
-    }  # fmt: skip
+def headers_of(version: int | None = None) -> dict[str, str]:
+    """Return the headers of a picture: a browser shows it alone, and runs nothing of it."""
+    alone = {"content-security-policy": _ALONE, "cache-control": "private, no-cache"}
+    return alone if version is None else {"sightline-version": str(version), **alone}
 
 
-class _File(StreamingResponse):
+def picture_reply(small: bytes, known: str, headers: dict[str, str] | None = None) -> Response:
+    """Return a thumbnail, or that it is the one that is known."""
+    tag = f'"{hashlib.sha256(small).hexdigest()[:16]}"'
+    tagged = {**(headers or headers_of()), "etag": tag}
+    if known == tag:
+        return Response(status_code=304, headers=tagged)
+    return Response(small, media_type="image/jpeg", headers=tagged)
+
+
+class OriginalFile(StreamingResponse):
     """An open file that is closed however the response ends, even before its first block."""
+
+    @classmethod
+    def of(cls, file: FileIO, facts: Facts, headers: dict[str, str]) -> OriginalFile:
+        """Return the response of a file with the media type of its format."""
+        media = _MEDIA.get(facts.format.upper(), "application/octet-stream")
+        return cls(file, media, headers)
 
     def __init__(self, file: FileIO, media: str, headers: dict[str, str]) -> None:
         super().__init__(_blocks(file), media_type=media, headers=headers)
         self.file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file and close it."""
         with self.file:
             await super().__call__(scope, receive, send)
 

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from sightline import collection
+from sightline.collection.results import Results
 from sightline.collection.search.words import parse_words
 from sightline.contracts import Compute
-from sightline.web.limits import DEEPEST, TEXT
+from sightline.federation.members import LocalMember, VectorRequest, unit_vector
+from sightline.web.limits import DEEP, DEEPEST, NUMBERS, TEXT
 from sightline.web.service import Service
 from sightline.web.shapes import (
     Chosen,
@@ -30,6 +32,7 @@ from sightline.web.shapes import (
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
+Number = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
 # A picture is uploaded as the body, not as a form.
 PICTURE: dict[str, Any] = {
     "requestBody": {
@@ -77,6 +80,21 @@ class SimilarBody(Listed):
     positive: Annotated[Ids, Field(min_length=1)]
     negative: Ids = ()
     exact: bool = False
+
+
+class VectorBody(Listed):
+    """A vector of a feature, by its fingerprint from GET /v1/search/vector; `offset` is a rank."""
+
+    feature: Annotated[str, Field(pattern=r"^[0-9A-Za-z_.-]{1,100}$")]
+    vector: Annotated[tuple[Number, ...], Field(min_length=1, max_length=NUMBERS)]
+    offset: Annotated[int, Field(ge=0, lt=DEEP)] | None = None
+
+
+class VectorFeatures(BaseModel):
+    """The fingerprints of features by which pictures can be compared with a vector."""
+
+    version: int
+    features: list[str]
 
 
 class PictureQueryRequest(FiltersRequest):
@@ -150,6 +168,24 @@ def search_text(body: TextBody, service: Served) -> HitsResponse:
     page = Page(body.k, body.cursor)
     found = service.collection.search_text(body.text, page.depth, filters=body.filters_in(service))
     return hits(found, page)
+
+
+@router.get("/search/vector")
+def vector_features(service: Served) -> VectorFeatures:
+    """Return the features that other programs can compute a vector of."""
+    member = LocalMember(service.collection)
+    version, features = service.of_one_version(member.features)
+    return VectorFeatures(version=version, features=list(features))
+
+
+@router.post("/search/vector")
+def search_vector(body: VectorBody, service: Served) -> HitsResponse:
+    """Find the pictures with the largest cosine to a vector of one feature."""
+    page = Page(body.k, body.cursor, body.offset)
+    vector = unit_vector(body.vector, body.feature)
+    request = VectorRequest(body.feature, vector, body.filters_in(service))
+    nearest = LocalMember(service.collection).nearest(request, page.depth)
+    return hits(Results(nearest.hits, (), nearest.version), page, nearest.remarks)
 
 
 @router.post("/search/picture", openapi_extra=PICTURE)

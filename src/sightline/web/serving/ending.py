@@ -13,7 +13,7 @@ import threading
 
 import uvicorn
 
-from sightline.web.service import Service
+from sightline.web.service import Front
 
 # Seconds from the signal to the end of the process; connections and jobs have less.
 LATEST_SECONDS = 4.0
@@ -24,7 +24,7 @@ class EndingServer(uvicorn.Server):
     """A server that rejects waiting requests before it waits for connections to close."""
 
     def __init__(
-        self, config: uvicorn.Config, service: Service, resort: LastResort | None = None
+        self, config: uvicorn.Config, service: Front, resort: LastResort | None = None
     ) -> None:
         super().__init__(config)
         self._service, self._resort = service, resort

@@ -10,12 +10,12 @@ from sightline.web.answers import Message, Scope
 from sightline.web.app import guarded
 from sightline.web.guard import Guard
 from sightline.web.hosts import Hosts
-from sightline.web.service import Service
+from sightline.web.service import Front
 
 _PORT = 80
 
 
-def one_request(service: Service, target: str) -> tuple[int, str, bytes]:
+def one_request(service: Front, target: str) -> tuple[int, str, bytes]:
     """Run one GET request without a server; return status, media type and body."""
     path, query = _parted(target)
     app = guarded(service, Hosts(_PORT))
