@@ -7,6 +7,9 @@ lies. Copies fall on both sides of the split, so AvgP says nothing of quality. W
 around the mean of the directions of a picture's three words. The cost is that of the gate, of
 calibration and of publishing word scores too. Each training is a process of its own with all
 threads, and the setting `memory` at 2 GB: beyond that rows stay on the disk. One of each size.
+
+The difference is the largest between scores of the first pictures by a fit to blocks of them and by
+one in memory, both with the same landmarks and the same alpha.
 """
 
 from __future__ import annotations
@@ -17,23 +20,28 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from benchmarks.bench import Bench
 from benchmarks.real_sessions import real_rows
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, curve
 from benchmarks.timing import command, python
+from sightline.annotators.landmarks import LandmarkRidge
+from sightline.annotators.ridge import KernelRidge
 from sightline.records import Batch, FeatureRows
 from sightline.store.folder import StoreFolder
 from sightline.store.segments import MERGED_ROWS
 from sightline.store.writer import Change, Writer
+from sightline.vectors import l2_normalize
 from sightline.words.term_ids import term_id
 
 NAME = "train-growth"
-ROWS = ("train-growth/cpu", "train-growth/peak", "train-growth/wall")
+ROWS = ("train-growth/cpu", "train-growth/peak", "train-growth/wall", "train-growth/difference")
 _FEATURE = "bench512-000000000000"
 _LENGTH, _WORDS, _WORDS_EACH = 512, 1_000, 3
 _NOISE, _MADE_NOISE, _PLANES = 0.1, 0.6, 3
 _CPU, _PEAK, _WALL = Goal("ratio", 1.1), Goal("value", 4.0), Goal("value", 10.0)
+_DIFFERENCE, _COMPARED, _BLOCK = Goal("value", 1e-4), 7_000, 1_000
 _TRAINING = """
 import json, resource, sys, time
 from pathlib import Path
@@ -77,7 +85,24 @@ def measure(bench: Bench) -> list[Row]:
         cpu,
         alone(ROWS[1], "GB", [last["peak"]], _PEAK, f"{note}; {at}"),
         alone(ROWS[2], "minutes", [last["wall"] / 60], _WALL, at),
+        _difference(source, min(_COMPARED, sizes[0])),
     ]
+
+
+def _difference(source: _Source, n: int) -> Row:
+    rows, words = next(source.blocks(n))
+    X, Y = l2_normalize(rows), np.zeros((n, int(words.max()) + 1), np.float32)
+    Y[np.arange(n)[:, None], words] = 1
+    Y = Y[:, Y.any(axis=0)]
+    whole = KernelRidge(landmarks=n * 4 // 7).fit(X, Y)
+    ridge, labels = LandmarkRidge(whole.kernel_, whole.landmarks_, Y.shape[1]), csr_matrix(Y)
+    for start in range(0, n, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        ridge.partial_fit((X[part],), labels[part])
+    again = KernelRidge.from_arrays(ridge.solve().arrays(whole.alpha_))
+    off = np.abs(again.decision_function(X) - whole.decision_function(X)).max()
+    note = f"of {n:,} pictures by {len(whole.landmarks_[0]):,} landmarks, alpha {whole.alpha_:.3g}"
+    return alone(ROWS[3], "of a score", [float(off)], _DIFFERENCE, note)
 
 
 class _Source:
