@@ -133,7 +133,7 @@ def _collections(runs: Sequence[Figures]) -> str:
 
 def _rankers(run: Figures) -> str:
     rankers = run.settings["rankers"]
-    return ", ".join(map(str, rankers)) if isinstance(rankers, list) else "all by default"
+    return ", ".join(map(str, rankers)) if isinstance(rankers, list) else "the default"
 
 
 def _features(run: Figures) -> str:
