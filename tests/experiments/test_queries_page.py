@@ -54,7 +54,7 @@ def page(folder: Path, *runs: Figures) -> str:
 
 def test_both_runs_of_a_set_are_on_the_page(tmp_path: Path) -> None:
     text = page(tmp_path, asked(0.04, 0.6), calibrated({100: 0.07, 4500: 0.02}))
-    assert "| Corel5K, published words | 4,500 | 499 | all by default | `ridge` |" in text
+    assert "| Corel5K, published words | 4,500 | 499 | the default | `ridge` |" in text
     assert "| minus | sightline | .600 [.550] / .300 / 3.0 |" in text
     assert "| Corel5K | minus | sightline | 15.0 and 15.0 | .040 and .200: 0.20 times |" in text
     assert "| 4,500 | .020 ± .010; .400 ± .010 |" in text

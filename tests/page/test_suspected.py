@@ -17,6 +17,7 @@ from tests.factories.tagged_collections import SCENES, copied, painted
 from tests.page.axe import faults, violations
 from tests.page.visit import Visits, expect
 from tests.sharing import built_once
+from tests.waiting import until
 
 VIEW = "#/review?list=suspected"
 
@@ -94,7 +95,7 @@ def test_tags_are_answered_by_keyboard_and_answers_undone(visit: Visits, doubtfu
     page.keyboard.press("u")
     expect(told).to_have_text(re.compile(f"^{n} suspected mislabels?$"))
     assert rows.locator("strong").all_inner_texts() == words
-    assert len(listed(doubtful)) == n
+    until(lambda: len(listed(doubtful)) == n)
 
 
 def test_the_list_is_accessible(visit: Visits, doubtful: Served) -> None:

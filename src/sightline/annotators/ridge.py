@@ -71,6 +71,10 @@ _WEIGHED_PICTURES = 1500
 _WEIGHED_WORDS = 500
 _WEIGHED_ALPHA = 0.2
 
+# Scores are summed in float64 where that costs little, for few landmarks, and where float32 is not
+# enough, since large coefficients cancel each other.
+_FEW, _LARGE = 1_500, 1_000.0
+
 
 class KernelRidge(PersistentEstimator):
     """Scores of all words for a picture, from pictures that have words.
@@ -212,11 +216,14 @@ class KernelRidge(PersistentEstimator):
         views = as_views(X if isinstance(X, tuple) else (X,), self.kernel_.names)
         check_columns(views, self.n_features_in_, type(self).__name__)
         dual = np.ascontiguousarray(self.dual_ if words is None else self.dual_[:, words])
+        exact = len(dual) < _FEW or np.abs(dual).max(initial=0.0) > _LARGE
+        dual = dual.astype(np.float64) if exact else dual
         similarities = LandmarkKernel(self.kernel_, self.landmarks_)
         out = np.empty((views[0].shape[0], dual.shape[1]), dtype=np.float32)
         for rows in _slices(len(out)):
             part = tuple(v[rows] for v in views)
-            out[rows] = similarities(part) @ dual
+            K = self.kernel_(part, self.landmarks_) if exact else similarities(part)
+            out[rows] = K @ dual
         return out
 
     def __sklearn_tags__(self) -> Any:

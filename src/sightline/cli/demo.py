@@ -80,7 +80,7 @@ def _offer_page(pictures: Path, store: Path) -> int:
         return 0
     if not confirmed:
         return 0
-    asked = {"collection": str(pictures), "store": str(store), "port": 0}
+    asked = {"collection": (str(pictures),), "store": (str(store),), "port": 0}
     return int(click.get_current_context().invoke(serve, **asked))
 
 
