@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +31,11 @@ def test_files_stay_readable() -> None:
     assert {n: length for n, length in lengths.items() if length > 600} == {}, "split by idea"
     vague = ("utils", "helpers", "common_utils", "manager", "misc")
     assert [name_of(p) for p in ALL if p.stem in vague] == []
+
+
+def test_the_script_of_the_checks_is_parsed() -> None:
+    ran = subprocess.run(["bash", "-n", ROOT / ".ci/run"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_modules_explain_themselves() -> None:
