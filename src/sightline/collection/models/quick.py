@@ -63,10 +63,8 @@ MOST_EXACT = MOST_PICTURES * 5 // 4
 _COMPARED_ON, _COMPARED_BY = 1_000, 1_000
 # The cut-off is fitted to so many queries.
 _CUT_BY = 1_500
-# Alpha is chosen on so many words, in steps of so many powers of ten. Where a smaller one than the
-# least has a lower error it is lower by less than a hundredth, and coefficients grow so large that
-# the rounding of float32 similarities shows in the scores.
-_ALPHA_WORDS, _STEP, _LEAST_POWER, _MOST_POWER = 300, 0.25, -2.0, 6.0
+# Alpha is chosen on so many words, in steps of so many powers of ten.
+_ALPHA_WORDS, _STEP, _MOST_POWER = 300, 0.25, 6.0
 _KERNEL, _FACTOR, _ALPHA = "rbf", 0.7, 0.1
 _TIMED, _MARKS, _BANDWIDTH_BY = 16, 16, 1_000
 _BLOCK = 512
@@ -232,7 +230,7 @@ def _best_set(
         begun = time.perf_counter()
         K: Floats = np.asarray(np.mean([parts[f] for f in features], axis=0, dtype=np.float32))
         ridge = Decomposed(K, Y)
-        strengths.append(max(best_alpha(ridge, 1.0, "error", 0), 10.0**_LEAST_POWER))
+        strengths.append(best_alpha(ridge, 1.0, "error", 0))
         scores = np.zeros((len(at), len(bare.terms)), np.float32)
         scores[:, words] = ridge.left_out(strengths[-1])
         combination = Combination("average").fit(scores)
@@ -400,9 +398,9 @@ def _best_alpha(K: Floats, labels: Any, start: float) -> float:
         off = factored.coefficients(Y) / factored.remainder().astype(np.float32)[:, None]
         return float(np.square(off).mean(dtype=np.float64))
 
-    best = max(float(np.log10(start)), _LEAST_POWER)
+    best = float(np.log10(start))
     for step in (_STEP, -_STEP):
-        while _LEAST_POWER <= best + step <= _MOST_POWER and error(best + step) < error(best):
+        while abs(best + step) <= _MOST_POWER and error(best + step) < error(best):
             best += step
     return float(10.0**best)
 
