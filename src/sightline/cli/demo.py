@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sightline.collection.results import Results
     from sightline.contracts import Progress
 
-QUERIES = ("red fruit", "sad face", "animal", "bicycel")
+QUERIES = ("vehicle", "sport", "animal")
 
 
 @click.command()
