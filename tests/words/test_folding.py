@@ -61,6 +61,11 @@ def test_words_that_only_look_alike_stay_apart(of: str, words: str) -> None:
     assert all(len(lexeme.forms) == 1 for lexeme in table.lexemes())
 
 
+@pytest.mark.parametrize("of", ["english", "none"])
+def test_a_word_with_a_blank_before_it_is_no_root_of_a_group(of: str) -> None:
+    assert lexicon("dog dogs leaf", of).lookup(" 1") is None
+
+
 def test_a_query_finds_a_form_it_is_not_spelled_as() -> None:
     table = lexicon("puppies leaves dog men bären crème")
     assert forms(table, "puppy") == forms(table, "puppy's") == {"puppies"}

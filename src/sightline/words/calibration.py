@@ -42,7 +42,7 @@ _NEWTON_STEPS = 40
 _LEAST_SLOPE = 0.05
 # How many scores are processed at once; a step needs about a dozen arrays of that size.
 _BLOCK_NUMBERS = 1 << 20
-# Of more pictures than `_BINNED`, those without a word count as the means of so many bins.
+# Of more pictures than `_BINNED`, those without a word count as the means of this number of bins.
 _BINNED, _BINS = 2_000, 256
 
 

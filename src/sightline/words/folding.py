@@ -154,10 +154,8 @@ class Lexicon:
         """Return the forms that have a root."""
         if not self.language.rules:
             return self._by_root.get(root, [])
-        if root.startswith(" "):
-            near = self._named[root]
-        else:
-            near = {root}
+        # A word that was sent may begin with a blank as the roots of groups do.
+        near = self._named.get(root, {root})
         plurals = {p for key in near for p in plurals_of(key, self.language)}
         keys = (k for k in near | plurals if self._has_key(k) and self._root(k) == root)
         return [form for key in keys for form in self._forms_with(key)]
