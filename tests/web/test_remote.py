@@ -337,7 +337,7 @@ def test_thumbnails_that_are_none_are_not_passed_on(data: bytes) -> None:
 
 def test_redirects_are_not_followed(served: Served, taught: Collection) -> None:
     head = f"Location: {served.address.url}/v1/search\r\n"
-    with sending(lambda s: s.sendall(answered(b"", "307 Elsewhere", head))) as url:
+    with sending(lambda s: s.sendall(answered(b"", "307 Moved", head))) as url:
         assert problem(url, taught)
 
 

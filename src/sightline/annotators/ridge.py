@@ -258,7 +258,7 @@ class KernelRidge(PersistentEstimator):
     def of_coefficients(
         cls, kernel: MeanKernel, landmarks: tuple[Rows, ...], dual: NDArray[np.float32]
     ) -> Self:
-        """Return a ridge that was solved elsewhere, as far as scoring goes."""
+        """Return a ridge of known coefficients, as far as scoring goes."""
         ridge = cls()
         ridge.kernel_, ridge.landmarks_, ridge.dual_ = kernel, landmarks, dual
         ridge.bandwidths_ = kernel.bandwidths

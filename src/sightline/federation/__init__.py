@@ -343,8 +343,8 @@ def _as_member(part: Collection | Member) -> Member:
 def names_of(labels: Sequence[str]) -> list[str]:
     """Return a short name for each folder or address, each different.
 
-    >>> names_of(["/data/family", "/data/work/2024", "/old/work/2024", "/old/family", "pc:8421"])
-    ['data-family', 'data-work-2024', 'old-work-2024', 'old-family', 'pc:8421']
+    >>> names_of(["/data/family", "/data/trips/2024", "/old/trips/2024", "/old/family", "pc:8421"])
+    ['data-family', 'data-trips-2024', 'old-trips-2024', 'old-family', 'pc:8421']
     >>> names_of(["/a/pictures", "/a/pictures", "/"])
     ['pictures', 'pictures-2', 'collection']
     """

@@ -178,8 +178,8 @@ def from_files(
             continue
         old = {t.source: t for t in catalogue.words(k.picture)}
         base = now.get(k.picture, old)
-        from_elsewhere = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
-        new = {**from_elsewhere, **clean(extra_words(files, k.path, folders))}
+        not_from_files = {s: t for s, t in base.items() if not _from_file(s) or s in files.failed}
+        new = {**not_from_files, **clean(extra_words(files, k.path, folders))}
         if new != old:
             now[k.picture] = new
             changes.add(k.path, base, new)

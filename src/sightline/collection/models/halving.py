@@ -131,7 +131,7 @@ class TrialMemory:
         self._known = dict(self._read())
 
     def get(self, recipe: Recipe, pictures: int) -> tuple[TrialResult, ...] | None:
-        """Return the results of a recipe on so many pictures."""
+        """Return the results of a recipe for a number of pictures."""
         return self._known.get(_key(recipe, pictures))
 
     def add(self, recipe: Recipe, pictures: int, results: Sequence[TrialResult]) -> None:

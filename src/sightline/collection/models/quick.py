@@ -55,15 +55,15 @@ from sightline.similarity.unit_rows import unit_gram, unit_kernel
 from sightline.words.combination import WAYS, Combination
 
 RANKER, STACKED = "ridge", "log-product"
-# A ranking loss is tried on so many pictures, and pictures times words.
+# The largest sample that a ranking loss is tried on: pictures, and pictures times words.
 _STAGE_PICTURES, _STAGE_CELLS = 2_500, 1 << 21
-# Up to so many pictures the proof, which has four fifths of them, needs no landmarks.
+# The most pictures of which the proof, which has four fifths of them, needs no landmarks.
 MOST_EXACT = MOST_PICTURES * 5 // 4
-# Sets of features are compared on so many pictures, by so many queries of the most frequent words.
+# The sample that sets of features are compared on: pictures, and queries of frequent words.
 _COMPARED_ON, _COMPARED_BY = 1_000, 1_000
-# The cut-off is fitted to so many queries.
+# The number of queries that the cut-off is fitted to.
 _CUT_BY = 1_500
-# Alpha is chosen on so many words, in steps of so many powers of ten.
+# How alpha is chosen: the number of words, the step and the largest power of ten.
 _ALPHA_WORDS, _STEP, _MOST_POWER = 300, 0.25, 6.0
 _KERNEL, _FACTOR, _ALPHA = "rbf", 0.7, 0.1
 _TIMED, _MARKS, _BANDWIDTH_BY = 16, 16, 1_000
@@ -448,7 +448,7 @@ def _stage(unseen: Floats, task: SelectionTask) -> LogProduct | None:
     """Return the ranking loss fitted to left-out scores of some training pictures.
 
     It serves the proof and what is served, whose left-out scores have the same scale. None where
-    there are too few pictures to calibrate it by others, or so many words that it would take
+    there are too few pictures to calibrate it by others, or too many words, which would take
     longer than all the rest.
     """
     n = min(_STAGE_PICTURES, _STAGE_CELLS // unseen.shape[1])

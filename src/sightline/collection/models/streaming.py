@@ -43,7 +43,7 @@ _SELECTED_ON = 5_000
 _LANDMARKS = (LANDMARKS, 2_000, 1_000, 500)
 _BLOCK = 4_096
 _BANDWIDTH_ROWS = 1_000
-# Left-out scores: so many cells at most, but of so many pictures at least.
+# Left-out scores: the largest number of cells, but of at least a number of pictures.
 _MOST_CELLS, _FEWEST_PICTURES = 1 << 23, 6_000
 
 

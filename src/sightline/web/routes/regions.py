@@ -107,10 +107,10 @@ class WhyWord(BaseModel):
 class WhySign(BaseModel):
     """What a word with a plus (`required`) or a minus did to a hit; `text` says it in words.
 
-    `by` "tags" decide on pictures that have any; "prediction" elsewhere, if the word was learned.
-    `probability` is that of the word on the picture, null for a tag and if it is not `proven`. A
-    prediction multiplied the probability of the hit by `factor`; hits of a search for the word have
-    at least the probability `cutoff`.
+    `by` "tags" decide on pictures that have any; "prediction" on the others, if the word was
+    learned. `probability` is that of the word on the picture, null for a tag and if it is not
+    `proven`. A prediction multiplied the probability of the hit by `factor`; hits of a search for
+    the word have at least the probability `cutoff`.
     """
 
     word: str
