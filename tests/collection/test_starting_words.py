@@ -91,6 +91,14 @@ def test_tagged_pictures_come_first_and_once(tmp_path: Path) -> None:
     assert [h.match for h in only][:1] == ["exact"] and {int(h.name[:4]) for h in only} <= {30, 31}
 
 
+def test_starting_words_are_named_only_where_they_ranked_a_hit(tmp_path: Path) -> None:
+    rows = rows_of([ZEBRA] * EACH)
+    c = collection(tmp_path, rows, [["zebra"]] * 2 + [[]] * (EACH - 2))
+    tagged, more = c.search("zebra", 2), c.search("zebra", 3)
+    assert {h.match for h in tagged} == {"exact"} and not tagged.suggested.words
+    assert more.hits[2].match == "suggested" and [w.word for w in more.suggested.words] == ["zebra"]
+
+
 def test_tags_teach_how_a_noun_looks(tmp_path: Path) -> None:
     # To the owner a pizza is what the network takes for an airliner.
     words = [["pizza"] if 24 <= i < 30 else [] for i in range(40)]
