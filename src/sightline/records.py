@@ -7,6 +7,7 @@ Linux; only pictures, store, collection, cli and web use them.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -246,19 +247,49 @@ class SparseQuery:
         return _groups(self.terms, self.forms)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WordUpdate:
+    """What answers since the training change in the published scores of one word.
+
+    A picture's number moves by sum_i `coefficients[i]` k(`codes[i]`, its code), where k is
+    exp(-`gamma` (1 - cos)) in the compact space of the model (`similarity.compact`).
+
+    Attributes
+    ----------
+    codes : ndarray of uint8
+        The pictures that were answered, as points of the space.
+    coefficients : ndarray of float32
+        What each adds to numbers at its own place.
+    gamma : float
+        Of the kernel.
+    of_logits : bool
+        Whether published numbers are logs of probabilities, which move by their logit.
+    ids, numbers : ndarray
+        Pictures, ascending, whose number is known, and these numbers.
+    """
+
+    codes: NDArray[np.uint8]
+    coefficients: NDArray[np.float32]
+    gamma: float
+    of_logits: bool
+    ids: NDArray[np.int64]
+    numbers: NDArray[np.float32]
+
+
 @dataclass(frozen=True, slots=True)
 class WordQuery:
     """Weights over words for which a model has published the scores of all pictures.
 
     A picture that is tagged with word i gets the score `known[i]` for it. Only pictures that the
     model has scored have a score. `forms` are the ids of all tags that count as each word; without
-    it, those of the word alone.
+    it, those of the word alone. `updates` are what answers since the training change, by word.
     """
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
     known: NDArray[np.float32]
     forms: tuple[NDArray[np.int64], ...] | None = None
+    updates: Mapping[int, WordUpdate] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[NDArray[np.int64], ...]:

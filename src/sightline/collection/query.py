@@ -280,7 +280,11 @@ class ResolvedQuery:
         table = word_forms(reader)
         query, corrections = corrected(table, query)
         asked, wording = _asked(query, table)
-        model = _model(reader) if use_model else None
+        model = None
+        if use_model and reader.snapshot.model:
+            from sightline.collection.models.online import load_updated_model
+
+            model = load_updated_model(reader)
         resolver = _Resolver(reader.snapshot, table, model, query)
         words = resolver.words(asked)
         known = [w for w in words if len(w.forms)]
@@ -464,14 +468,6 @@ class _Resolver:
                     joined.setdefault(a, []).append(tag)
                     joined.setdefault(b, []).append(tag)
         return joined
-
-
-def _model(reader: Reader) -> WordModel | None:
-    if not reader.snapshot.model:
-        return None
-    from sightline.collection.models.word_model import load_word_model
-
-    return load_word_model(reader.store_folder, reader.snapshot.model)
 
 
 def count_not_learned(snapshot: Snapshot, words: Sequence[str]) -> tuple[NotLearned, ...]:

@@ -3,6 +3,7 @@
   terms                          the words that have scores, ascending
   scores                         for each word the scores of all rows
   points.NAME                    for each row its point in a space of the model
+  codes                          for each row its point in the space of online updates, in bytes
 
 Points are rows like those of a feature, and are ranked as such under the name `MODEL/NAME`. They
 are removed with the model.
@@ -23,7 +24,7 @@ from sightline.errors import StoreDamaged, StoreError
 from sightline.store.shards import Rows, open_arrays, write_arrays
 from sightline.store.versions import FileEntry, ScoringKind, Segment
 
-_POINTS = "points."
+_POINTS, _CODES = "points.", "codes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,12 +41,16 @@ class Scores:
         The scores of all pictures for each word.
     points : mapping of str to ndarray of shape (n_pictures, n_dimensions)
         The pictures' points in the model's spaces, by name.
+    codes : ndarray of uint8 or None
+        The pictures' points in the space of online updates (`similarity.compact`); None for models
+        that have none.
     """
 
     model: str
     terms: Ints
     rows: Floats
     points: Mapping[str, Floats] = field(default_factory=dict)
+    codes: NDArray[np.uint8] | None = None
 
     def row(self, term: int) -> Floats | None:
         """Return the scores of all pictures for a word, or None if it has none."""
@@ -73,7 +78,7 @@ def open_scores(folder: Path, s: Segment, kind: ScoringKind = "words") -> Scores
     if file is None:
         return None
     arrays = open_arrays(folder / file.name)
-    terms, rows = arrays.get("terms"), arrays.get("scores")
+    terms, rows, codes = (arrays.get(name) for name in ("terms", "scores", _CODES))
     points = {n.removeprefix(_POINTS): a for n, a in arrays.items() if n.startswith(_POINTS)}
     if (
         terms is None
@@ -82,18 +87,20 @@ def open_scores(folder: Path, s: Segment, kind: ScoringKind = "words") -> Scores
         or rows.dtype != np.float32
         or rows.shape != (terms.size, s.rows)
         or any(p.dtype != np.float32 or p.shape[:-1] != (s.rows,) for p in points.values())
+        or (codes is not None and (codes.dtype != np.uint8 or codes.shape[:-1] != (s.rows,)))
     ):
         raise StoreDamaged(
             f"The file {file.name} does not hold the scores of {s.rows} pictures. "
             "Run: sightline store repair"
         )
-    return Scores(model, terms, rows, points)
+    return Scores(model, terms, rows, points, codes)
 
 
 def with_scores(folder: Path, s: Segment, scores: Scores, kind: ScoringKind = "words") -> Segment:
     """Write scores of a segment, and return the segment with them."""
     points = dict(scores.points)
-    return _write_scores(folder, s, kind, scores.model, scores.terms, scores.rows, points)
+    named = scores.model, scores.terms, scores.rows, points, scores.codes
+    return _write_scores(folder, s, kind, *named)
 
 
 def with_joined_scores(
@@ -122,12 +129,22 @@ def with_joined_scores(
         return Rows(pieces, (s.rows, template.points[name].shape[1]), np.float32)
 
     points = {name: joined_points(name) for name in template.points}
-    return _write_scores(folder, s, kind, template.model, template.terms, blocks, points)
+    codes = None
+    if template.codes is not None:
+        pieces = (p.codes[first:last] for p, first, last in scored if p.codes is not None)
+        codes = Rows(pieces, (s.rows, template.codes.shape[1]), np.uint8)
+    return _write_scores(folder, s, kind, template.model, template.terms, blocks, points, codes)
 
 
 def _same_layout(a: Scores, b: Scores) -> bool:
-    spaces_a, spaces_b = ({n: p.shape[1] for n, p in s.points.items()} for s in (a, b))
+    spaces_a, spaces_b = (_spaces(s) for s in (a, b))
     return a.model == b.model and np.array_equal(a.terms, b.terms) and spaces_a == spaces_b
+
+
+def _spaces(s: Scores) -> dict[str, int]:
+    """Return the number of dimensions of each space that the pictures have points in."""
+    codes = {} if s.codes is None else {_CODES: s.codes.shape[1]}
+    return {n: p.shape[1] for n, p in s.points.items()} | codes
 
 
 def _write_scores(
@@ -138,6 +155,7 @@ def _write_scores(
     terms: Ints,
     rows: Floats | Rows,
     points: Mapping[str, Floats | Rows],
+    codes: NDArray[np.uint8] | Rows | None = None,
 ) -> Segment:
     if rows.shape != (len(terms), s.rows):
         raise StoreError(f"Scores have the shape {rows.shape}, not {(len(terms), s.rows)}.")
@@ -146,5 +164,6 @@ def _write_scores(
             raise StoreError(f"The points {name!r} have the shape {p.shape}, not {s.rows} rows.")
     arrays: dict[str, NDArray[Any] | Rows] = {"terms": terms, "scores": rows}
     arrays |= {f"{_POINTS}{name}": p for name, p in points.items()}
+    arrays |= {} if codes is None else {_CODES: codes}
     file = FileEntry.of(write_arrays(folder, "scores", arrays))
     return s.with_published(kind, file, model)

@@ -99,7 +99,9 @@ class Snapshot:
             Ids and scores, the best first.
         """
         where, without = _ascending(where), _ascending(without)
-        if self.engine is not None:
+        # Engines hold scores as they were published.
+        updated = isinstance(query, WordQuery) and bool(query.updates)
+        if self.engine is not None and not updated:
             top = self.engine.top(self.published, query, k, where, score_words, without)
             if top is not None:
                 return top

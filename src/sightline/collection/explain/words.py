@@ -61,10 +61,9 @@ class QueryScorer:
         weights = np.asarray(query.weights[order] / shared, np.float32)
         return cls(model, at, weights, query.known[order], query.weights)
 
-    def word_scores(self, views: Mapping[str, View]) -> Floats:
-        """Return the published score of each word, (pictures, words)."""
-        scores = self.word_model.served.scores(views, self.at)
-        return self.word_model.combination.some(self.at).rows(scores)
+    def word_scores(self, views: Mapping[str, View], ids: Ints | None = None) -> Floats:
+        """Return the published score of each word, (pictures, words), after online updates."""
+        return self.word_model.numbers(views, self.at, ids)
 
     def likely(self, scores: ArrayLike) -> tuple[float, ...]:
         """Return the probabilities of the query and of each word by a picture's scores."""
@@ -246,5 +245,5 @@ def stored_scores(
     for features, ids in snapshot.by_features(np.unique(np.array(pictures, np.int64))):
         if set(model_features) <= set(features):
             views = {f: as_view(snapshot.rows(f, ids)) for f in model_features}
-            scores.update(zip(ids.tolist(), model.word_scores(views), strict=True))
+            scores.update(zip(ids.tolist(), model.word_scores(views, ids), strict=True))
     return scores

@@ -27,6 +27,7 @@ from sightline.collection.models.dataset import Dataset, aligned
 from sightline.measures.many import ManyMeasured, average_precisions
 from sightline.records import QuerySet, Top
 from sightline.store.engines.flat import Best
+from sightline.store.engines.word_updates import updated_row
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
 
@@ -111,6 +112,10 @@ def _rows(s: OpenSegment, model: WordModel, terms: Ints) -> list[Floats | None]:
     more = model.more(s, terms[rare]) if rare else None
     for i, row in zip(rare, () if more is None else more, strict=False):
         rows[i] = row
+    updates = {} if model.online is None else model.online.of(terms)
+    for i, (term, row) in enumerate(zip(terms.tolist(), rows, strict=True)):
+        if term in updates and row is not None:
+            rows[i] = updated_row(s, s.scores, row, updates[term])
     return rows
 
 

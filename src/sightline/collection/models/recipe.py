@@ -126,15 +126,16 @@ class Fitted:
     def _own_scores(self, views: Mapping[str, View], words: Ints | None) -> Floats:
         spec, stored = ranker_spec(self.recipe.ranker), views[self.recipe.features[0]]
         if not isinstance(stored, StoredRows):
-            return spec.scores(self.arrays, self._weighted(views), words)
+            return spec.scores(self.arrays, self.weighted(views), words)
         parts = []
         for start in range(0, len(stored), AT_ONCE):
             rows = slice(start, start + AT_ONCE)
             block = {f: views[f].read(rows) for f in self.recipe.features}
-            parts.append(spec.scores(self.arrays, self._weighted(block), words))
+            parts.append(spec.scores(self.arrays, self.weighted(block), words))
         return np.concatenate(parts)
 
-    def _weighted(self, views: Mapping[str, View]) -> list[View]:
+    def weighted(self, views: Mapping[str, View]) -> list[View]:
+        """Return the rows of its features, weighted and L2-normalised as it learned from them."""
         return [w(views[f]) for f, w in zip(self.recipe.features, self.weightings, strict=True)]
 
     @property
@@ -144,7 +145,7 @@ class Fitted:
 
     def points(self, views: Mapping[str, View]) -> Floats:
         """Return pictures as points of the space, (pictures, k)."""
-        return ranker_spec(self.recipe.ranker).points(self.arrays, self._weighted(views))
+        return ranker_spec(self.recipe.ranker).points(self.arrays, self.weighted(views))
 
     def word_points(self, words: NDArray[np.int64] | None = None) -> Floats:
         """Return words, or those at some positions, as points of the space, (words, k)."""

@@ -33,6 +33,7 @@ from sightline.collection.models.lifecycle import (
     publish,
     stored_figures,
 )
+from sightline.collection.models.online import OnlineSpace, learn_space
 from sightline.collection.models.probabilities import CROSS_FITTED, calibrated
 from sightline.collection.models.queries import idf_in, picture_counts
 from sightline.collection.models.quick import quick_model
@@ -215,6 +216,8 @@ class _Evidence:
     unloadable: bool
     rankers: tuple[str, ...]
     most_words: int
+    last_event: int
+    last_picture: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,11 +248,15 @@ class _WordTraining:
     def gathered(self) -> _Evidence:
         """Return what there is to learn from now."""
         options, store_folder = self.options, self.store_folder
+        store_folder.require_indexed()
+        with contextlib.closing(EventLog(store_folder.events, write=False)) as log:
+            # Before the version is read: what comes between may count twice, but is not lost.
+            last_event = log.last_seq()
         with (
             store_folder.reader() as reader,
             contextlib.closing(EventLog(store_folder.events, write=False)) as log,
         ):
-            before = reader.snapshot.model
+            before, ids = reader.snapshot.model, reader.snapshot.ids()
             current, unloadable = _current_model(store_folder, before)
             rankers = _in_shards(options.rankers or _default_rankers(), options.shards)
             needed, most = needed_features(options.features, current), _most_words(rankers)
@@ -258,7 +265,10 @@ class _WordTraining:
                 reader, log, needed, most, options.session_cap, shared, options.memory
             )
             spelled = dict(reader.catalogue.terms())
-        return _Evidence(dataset, clicks, spelled, before, current, unloadable, rankers, most)
+        return _Evidence(
+            dataset, clicks, spelled, before, current, unloadable, rankers, most, last_event,
+            int(ids[-1]) if len(ids) else 0,
+        )  # fmt: skip
 
     def selected(self, known: _Evidence) -> _FittedSelection:
         """Return the quick model, or what is best of the named rankers."""
@@ -315,10 +325,11 @@ class _WordTraining:
         if fitted is not None:
             of_served = calibrated(how, fitted, bare, served.combination)
             served = replace(served, combination=of_served)
+            online = learn_space(dataset, fitted, served.combination)
             fitted = replace(fitted, left_out=no_scores, below=no_scores)
             unproven = [w.term for w in saved if not w.is_proven]
             about, arrays = make_model(
-                dataset, served, fitted, candidate, of_proof, extra, tags, unproven
+                dataset, served, fitted, candidate, of_proof, extra, tags, unproven, online
             )
             about["words"], about["proof_seen"] = n_words, proof_seen
             about["figures"] = _figures(proof, selection.table, forced)
@@ -342,6 +353,7 @@ class _WordTraining:
     ) -> tuple[str, int]:
         """Save a model and publish it; the rows of the data set are not needed any more."""
         about["basis"], about["most_words"] = known.dataset.basis(), known.most_words
+        about["learned_until"], about["last_picture"] = known.last_event, known.last_picture
         known.dataset.views.clear()
         return publish(
             WORDS, self.store_folder, about, arrays,
@@ -525,6 +537,7 @@ def make_model(
     saved: SavedWordModel | None = None,
     tags: TagProbabilities | None = None,
     unproven: Sequence[int] = (),
+    online_space: OnlineSpace | None = None,
 ) -> tuple[dict[str, Json], dict[str, NDArray[np.float32]]]:
     """Return description and arrays of the model to save."""
     terms, counts, idf = dataset.terms, picture_counts(dataset.labels), idf_in(dataset.labels)
@@ -545,11 +558,17 @@ def make_model(
         counts = joined.values(counts, picture_counts(labels))
         idf = joined.values(idf, idf_in(labels))
         served = joined.fitted(served, saved.served)
+        if online_space is not None:
+            is_saved = joined.is_saved
+            gain, origin = selected.combination.slope_.copy(), selected.combination.offset_.copy()
+            # Ridge learns saved words: their scores are on the scale of labels.
+            gain[~is_saved], origin[~is_saved] = online_space.gain, online_space.origin
+            online_space = replace(online_space, gain=gain, origin=origin)
         proof_fit = joined.fitted(proof_fit, saved.proof)
         aliases = aliases.joined(saved.dataset.aliases)
     return to_saved(
         terms, counts, idf, within_budget(counts, room), selected.combination, proof_combination,
-        selected.cutoff, served, proof_fit, floors, curve, aliases, tags, unproven,
+        selected.cutoff, served, proof_fit, floors, curve, aliases, tags, unproven, online_space,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.landmarks import LandmarksOf
+from sightline.collection.models.online import OnlineSpace, OnlineUpdates
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import PICTURES, TextModel
@@ -28,6 +29,7 @@ from sightline.contracts import Json, Mapper, Part, PartDone
 from sightline.errors import DataError, StoreDamaged
 from sightline.rankers.cutoff import CutOff
 from sightline.records import WordQuery
+from sightline.store.engines.word_updates import updated_numbers
 from sightline.store.folder import StoreFolder
 from sightline.store.models import SavedModel, load_model, open_model
 from sightline.store.scores import Scores, points_feature
@@ -92,6 +94,10 @@ class WordModel:
     unproven : ndarray of int64
         Ids of words that too few held-out pictures measure, so that their predictions show no
         probability. None in models of earlier releases.
+    online_space : OnlineSpace or None
+        What online updates need; None in models of earlier releases.
+    online : OnlineUpdates or None
+        The updates by answers since the training, where they are to count.
     """
 
     name: str
@@ -110,6 +116,8 @@ class WordModel:
     aliases: Aliases = NO_ALIASES
     tags: TagProbabilities | None = None
     unproven: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    online_space: OnlineSpace | None = None
+    online: OnlineUpdates | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -142,6 +150,7 @@ class WordModel:
             np.asarray(self.combination.weights(self.idf[columns], of_user), np.float32),
             np.asarray(self.combination.known_[columns], np.float32),
             tuple(groups[i] for i in order),
+            {} if self.online is None else self.online.of(terms),
         )
 
     def n_pictures(self, term: int) -> int:
@@ -185,6 +194,29 @@ class WordModel:
         rows = self.combination.some(words).rows(scores)
         return np.ascontiguousarray(rows.T, np.float32)
 
+    def numbers(self, views: Mapping[str, View], columns: Ints, ids: Ints | None = None) -> Floats:
+        """Return what is published of pictures, (pictures, words), after online updates.
+
+        Parameters
+        ----------
+        views : mapping of str to View
+            Their rows of each feature.
+        columns : ndarray of int64
+            Positions of the words.
+        ids : ndarray of int64, optional
+            Of the pictures, where they are in the collection.
+        """
+        rows = self.combination.some(columns).rows(self.served.scores(views, columns))
+        updates = {} if self.online is None else self.online.of(self.terms[columns])
+        codes = self.codes(views) if updates else None
+        if codes is None:
+            return rows
+        of = np.zeros(len(rows), np.int64) if ids is None else ids
+        for i, term in enumerate(self.terms[columns].tolist()):
+            if term in updates:
+                rows[:, i] = updated_numbers(rows[:, i], codes, of, updates[term])
+        return rows
+
     def as_text_model(self) -> TextModel:
         """Return the part that maps words, texts and pictures into one space."""
         return TextModel(
@@ -208,7 +240,8 @@ class WordModel:
         if self.served.shared_space:
             points = self.as_text_model().points(views, base)
             scores = points[PICTURES] @ self.served.word_points(columns).T
-            return Scores(self.name, self.terms[columns], self._rows(scores, columns), points)
+            published = self._rows(scores, columns)
+            return Scores(self.name, self.terms[columns], published, points, self.codes(views))
         n = next(iter(views.values())).shape[0]
         out = np.empty((len(columns), n), np.float32)
         # On their way into the table scores are held three times, so of some pictures at once.
@@ -217,7 +250,11 @@ class WordModel:
             rows = slice(start, start + step)
             part = {f: view[rows] for f, view in views.items()}
             out[:, rows] = self._rows(self.served.scores(part, columns), columns)
-        return Scores(self.name, self.terms[columns], out, {})
+        return Scores(self.name, self.terms[columns], out, {}, self.codes(views))
+
+    def codes(self, views: Mapping[str, View]) -> NDArray[np.uint8] | None:
+        """Return pictures as points of the space of online updates; None without one."""
+        return None if self.online_space is None else self.online_space.codes(self.served, views)
 
 
 def to_saved(
@@ -235,6 +272,7 @@ def to_saved(
     aliases: Aliases = NO_ALIASES,
     tags: TagProbabilities | None = None,
     unproven: Sequence[int] = (),
+    online_space: OnlineSpace | None = None,
 ) -> tuple[dict[str, Json], Arrays]:
     """Return description and arrays of a model, to be saved."""
     about: dict[str, Json] = {
@@ -254,6 +292,8 @@ def to_saved(
     arrays |= aliases.to_arrays()
     if tags is not None:
         arrays |= tags.to_arrays()
+    if online_space is not None:
+        arrays |= online_space.to_arrays()
     if isinstance(proof.arrays, LandmarksOf):
         about["format"] = FORMAT_SHARED
         proof = replace(proof, arrays=proof.arrays.stored())
@@ -291,6 +331,7 @@ def from_saved(saved: SavedModel) -> WordModel:
             Aliases.from_arrays(arrays),
             TagProbabilities.from_arrays(arrays),
             np.asarray(arrays.get("unproven", np.zeros(0, np.int64))),
+            OnlineSpace.from_arrays(arrays),
         )
     except (KeyError, ValueError, TypeError, DataError) as e:
         raise StoreDamaged(
@@ -387,7 +428,8 @@ class KnownScorer(SegmentScorer):
         if (at < 0).any():
             others = {f: v[np.flatnonzero(at < 0)] for f, v in views.items()}
             scores[at < 0] = model.served.scores(others, columns)
-        return Scores(model.name, model.terms[columns], model._rows(scores, columns), {})
+        rows = model._rows(scores, columns)
+        return Scores(model.name, model.terms[columns], rows, {}, model.codes(views))
 
 
 class RemoteScorer(SegmentScorer):
@@ -426,13 +468,15 @@ def score_segment(
     views = {str(name): table_of(arrays, f"view{i}.") for i, name in enumerate(features)}
     scores = model.scored(views, _under("base.", arrays))
     points = {f"points.{name}": p for name, p in scores.points.items()}
-    return {"model": scores.model}, {"terms": scores.terms, "rows": scores.rows, **points}
+    codes = {} if scores.codes is None else {"codes": scores.codes}
+    return {"model": scores.model}, {"terms": scores.terms, "rows": scores.rows, **codes, **points}
 
 
 def _scores_of(done: PartDone) -> Scores:
     arrays = done.arrays
     model, points = str(done.value["model"]), _under("points.", arrays)
-    return Scores(model, np.asarray(arrays["terms"]), np.asarray(arrays["rows"]), points)
+    codes = np.asarray(arrays["codes"]) if "codes" in arrays else None
+    return Scores(model, np.asarray(arrays["terms"]), np.asarray(arrays["rows"]), points, codes)
 
 
 def within_budget(counts: Ints, bytes_per_row: float) -> Ints:

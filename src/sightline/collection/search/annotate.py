@@ -18,8 +18,9 @@ import numpy as np
 from sightline._typing import Doubles
 from sightline.collection.extraction import Extractor
 from sightline.collection.models.dataset import View
+from sightline.collection.models.online import load_updated_model
 from sightline.collection.models.text_model import TextModel
-from sightline.collection.models.word_model import WordModel, load_word_model
+from sightline.collection.models.word_model import WordModel
 from sightline.collection.similarity.descriptors import (
     DescribedPictures,
     lengths_of,
@@ -82,7 +83,7 @@ class Annotation:
 
 def require_model(reader: Reader) -> WordModel:
     """Return the word model in use; raise if there is none."""
-    model = load_word_model(reader.store_folder, reader.snapshot.model)
+    model = load_updated_model(reader)
     if model is None:
         raise NoModel("There is no word model yet. Run: sightline train")
     return model
@@ -100,7 +101,8 @@ def describe(
     model = require_model(reader)
     query_picture = find(reader, root, picture)
     views = views_of(reader, model, query_picture, settings, compute)
-    rows = model.combination.rows(model.served.scores(views))[0]
+    ids = np.array([query_picture.picture or 0], np.int64)
+    rows = model.numbers(views, np.arange(len(model.terms)), ids)[0]
     likely = model.combination.word_probabilities(rows, np.arange(len(rows)))
     lift = likely / base_rates(reader.snapshot, model)
     best = np.argsort(-informativeness(likely, lift), kind="stable")[:k]

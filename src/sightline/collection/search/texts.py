@@ -23,8 +23,9 @@ from sightline._typing import Floats
 from sightline.collection.filters import allowed_ids
 from sightline.collection.index.tags import terms_of
 from sightline.collection.models.any_word import rank_by_any_word
+from sightline.collection.models.online import load_updated_model
 from sightline.collection.models.text_model import FITS, TextModel, load_text_model
-from sightline.collection.models.word_model import WordModel, load_word_model
+from sightline.collection.models.word_model import WordModel
 from sightline.collection.query import Wording, count_not_learned
 from sightline.collection.results import Results, TextAnswer, hits_of
 from sightline.collection.search.annotate import views_of
@@ -218,7 +219,7 @@ def search_text(
 def _answering(reader: Reader) -> list[tuple[TextModel | WordModel, TextAnswer]]:
     """Return the models that can rank pictures for a text, the one to ask first first."""
     text = load_text_model(reader.store_folder, reader.snapshot.text)
-    words = load_word_model(reader.store_folder, reader.snapshot.model)
+    words = load_updated_model(reader)
     if text is None and words is None:
         raise NoModel("There is no word model yet, nor a text model. Run: sightline train")
     if words is None:

@@ -72,8 +72,21 @@ def word_top(
         if only is not None and without is not None:
             only = np.setdiff1d(only, excluded, assume_unique=True)
         if only is None or len(only):
-            scan.add(s, s.scores, only, excluded, score_words)
+            scores = _updated(s, s.scores, query, score_words)
+            scan.add(s, scores, only, excluded, score_words)
     return scan.top()
+
+
+def _updated(
+    s: OpenSegment, scores: Scores, query: WordQuery, score_words: ScoreWords | None
+) -> Scores:
+    """Return the scores of a query's words after its updates; all scores if it has none."""
+    if not query.updates:
+        return scores
+    from sightline.store.engines.word_updates import updated_scores
+
+    rows = _rows(s, scores, query.terms, score_words)
+    return scores if rows is None else updated_scores(s, scores, query.terms, rows, query.updates)
 
 
 def _excluded_rows(s: OpenSegment, without: Ints) -> Ints:
