@@ -18,6 +18,7 @@ from sightline.errors import UsageError
 
 if TYPE_CHECKING:
     from sightline.collection.models.evaluation import Evaluation
+    from sightline.collection.models.online_replay import OnlineGain
     from sightline.collection.models.text_queries import TextEvaluation
     from sightline.store.folder import StoreFolder
 
@@ -123,6 +124,22 @@ def show(e: Evaluation) -> None:
             click.echo(f"{name} words: " + ", ".join(f"{w} {a:.2f}" for w, a, _ in words))
     if e.texts is not None:
         click.echo(texts_line(e.texts))
+    if e.online is not None:
+        click.echo(online_line(e.online))
+
+
+def online_line(gain: OnlineGain) -> str:
+    """Return a line on what the answers since the training gain.
+
+    >>> from sightline.collection.models.online_replay import OnlineGain
+    >>> online_line(OnlineGain(12, 2, 3, 0.4, 0.45))
+    '12 answers on 2 words since the training count: 3 held-out queries, AvgP 0.400 -> 0.450'
+    """
+    line = f"{counted(gain.answers, 'answer')} on {counted(gain.words, 'word')} since the training"
+    if gain.avgp is None or gain.updated is None:
+        return f"{line} count; no held-out query has the words"
+    asked = counted(gain.queries, "held-out query", "held-out queries")
+    return f"{line} count: {asked}, AvgP {gain.avgp:.3f} -> {gain.updated:.3f}"
 
 
 def texts_line(e: TextEvaluation) -> str:

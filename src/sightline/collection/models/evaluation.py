@@ -26,6 +26,7 @@ from sightline.collection.models.dataset import (
 )
 from sightline.collection.models.held_out import HeldOutQueries, measure, measure_rows
 from sightline.collection.models.lifecycle import FEWEST
+from sightline.collection.models.online_replay import OnlineGain, replay
 from sightline.collection.models.queries import combined, one_word, picture_counts
 from sightline.collection.models.recipe import Fitted, fit
 from sightline.collection.models.remote import (
@@ -131,7 +132,8 @@ class Evaluation:
     words with their AvgP and the number of held-out pictures that have them; `harmed` are the
     queries that are worse than chance, those that lost most first. `reliability` is that of the
     probabilities of the first hits of each word, `several_reliability` of each query of several.
-    `texts` is that of the text model, if there is one.
+    `texts` is that of the text model, if there is one; `online` what the answers since the training
+    gain, if there are any.
     """
 
     recipe: str
@@ -150,6 +152,7 @@ class Evaluation:
     reliability: Reliability
     several_reliability: Reliability
     texts: TextEvaluation | None = None
+    online: OnlineGain | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as plain values, also under the names that earlier releases had."""
@@ -184,6 +187,7 @@ class Evaluation:
             "reliability": {"first_hits": FIRST_HITS, **self.reliability.to_dict()},
             "several_reliability": {"first_hits": FIRST_HITS, **self.several_reliability.to_dict()},
             "texts": None if self.texts is None else self.texts.to_dict(),
+            "online": None if self.online is None else self.online.to_dict(),
         }  # fmt: skip
 
 
@@ -219,12 +223,14 @@ def evaluate(
     best, worst = _examples(held, measured, spelled)
     training = dataset.only(~split(dataset)[0])
     points = _curve(model, training, held, progress, compute) if curve else ()
+    with store_folder.reader() as reader:
+        online = replay(reader, model, held, rows, queries)
     return Evaluation(
         str(model.served.recipe), model.combination.how, len(dataset), len(held.dataset),
         len(dataset.terms), groups, points, best, worst, len(held.queries) >= FEWEST,
         time.monotonic() - started, _mean_curve(rows, queries), _harmed(held, measured, spelled),
         *_reliabilities(model, held, training, rows),
-        _texts(store_folder, model),
+        _texts(store_folder, model), online,
     )  # fmt: skip
 
 

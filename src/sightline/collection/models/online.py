@@ -58,10 +58,11 @@ MOST = 128
 _NOISE = 1.0
 _PREFIX = "online."
 _BLOCK = 4_096
-# A ranker without left-out scores, or with other labels, has the gain of a regression on labels, in
-# which few positives make outliers; it is at most this much above or below the median.
+# The gain of other rankers is that of a regression on labels, in which few positives make outliers:
+# it is at most this much above or below the median.
 _SPREAD = 4.0
-_LABEL_SCALE = "ridge"
+# The ranker whose scores are predicted labels.
+LABEL_SCALE = "ridge"
 _KINDS = ("judged", "mark-undone", "session-reverted", "words")
 
 
@@ -137,7 +138,7 @@ def _scale(
 ) -> tuple[Doubles, Doubles]:
     """Return gain and origin of each word: by what is known of the scores, or by regression."""
     spec = ranker_spec(fitted.recipe.ranker)
-    if fitted.recipe.ranker == _LABEL_SCALE:
+    if fitted.recipe.ranker == LABEL_SCALE:
         return combination.slope_.copy(), combination.offset_.copy()
     unseen, below = fitted.unseen, fitted.independent
     if spec.stacked_on and unseen is not None and below is not None:
@@ -260,9 +261,14 @@ class OnlineUpdates:
                 self._answers.setdefault(term, []).append(a)
         self._made: dict[int, WordUpdate | None] = {}
 
-    def __len__(self) -> int:
-        """Return how many answers count, without words of new pictures."""
-        return sum(len(a) for a in self._answers.values())
+    def labels(self) -> dict[int, dict[int, bool]]:
+        """Return whether pictures fit the words that were answered, by term and picture."""
+        new = {int(t) for s in self._newer for t in s.base["terms"].tolist()}
+        named = self._model.aliases.names_of(np.array(sorted(new), np.int64)).tolist()
+        learned = set(self._model.terms[self._model.published].tolist())
+        terms = sorted({*self._answers, *(learned & set(named))})
+        found = {term: self._labels(term)[0] for term in terms}
+        return {term: known for term, known in found.items() if known}
 
     def of(self, terms: Ints) -> dict[int, WordUpdate]:
         """Return the updates of some terms."""
@@ -274,18 +280,19 @@ class OnlineUpdates:
                 updates[term] = update
         return updates
 
+    def _labels(self, term: int) -> tuple[dict[int, bool], list[int]]:
+        """Return whether pictures fit a term, and which of them were answered."""
+        known = {a.picture: a.fits for a in self._answers.get(term, [])[-MOST:]}
+        answered = sorted(known)
+        new = self._newly_tagged(term, MOST - len(known), known)
+        return known | dict.fromkeys(new, True), answered
+
     def _update(self, term: int) -> WordUpdate | None:
-        answers = self._answers.get(term, [])[-MOST:]
-        labels = {a.picture: a.fits for a in answers}
-        tagged = self._newly_tagged(term, MOST - len(labels), labels)
-        if not labels and not tagged:
+        labels, answered = self._labels(term)
+        if not labels:
             return None
-        labels |= dict.fromkeys(tagged, True)
-        judged = np.array(sorted({a.picture for a in answers}), np.int64)
-        return update_of(
-            self._model, term, self._snapshot.segments,
-            np.array(sorted(labels), np.int64), labels, judged,
-        )  # fmt: skip
+        ids, judged = (np.array(sorted(p), np.int64) for p in (labels, answered))
+        return update_of(self._model, term, self._snapshot.segments, ids, labels, judged)
 
     def _newly_tagged(self, term: int, most: int, known: Mapping[int, bool]) -> list[int]:
         """Return the last pictures that were indexed after the training and have a term."""
