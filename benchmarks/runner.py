@@ -34,6 +34,7 @@ SUBJECTS = (
     "region-inference",
     "text-query",
     "sentence-query",
+    "correction",
     "similar-query",
     "feedback-session",
     "replay",

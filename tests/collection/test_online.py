@@ -18,7 +18,7 @@ from sightline.compute.inline import InlineCompute
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.similarity.compact import CompactSpace, kernel_of_codes
 from sightline.store.engines import word_updates
-from sightline.store.engines.word_updates import KernelColumns
+from sightline.store.engines.word_updates import UpdateCache
 from sightline.words.term_ids import term_id
 from tests.factories.photos import COLOURS, paint
 from tests.factories.servers import painted
@@ -92,7 +92,7 @@ def test_updates_are_the_same_after_a_restart_and_in_any_order(
     scores(own)
     session.mark(negative=[red[0]])
     after = scores(own)
-    monkeypatch.setattr(word_updates, "COLUMNS", KernelColumns())
+    monkeypatch.setattr(word_updates, "CACHE", UpdateCache())
     online._KEPT.clear()
     assert scores(opened(tmp_path / "own")) == after
     shutil.copytree(trained, tmp_path / "other")
@@ -183,8 +183,8 @@ def red(model: WordModel) -> Ints:
 def test_an_answer_takes_one_pass_over_the_codes(
     own: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    columns = KernelColumns()
-    monkeypatch.setattr(word_updates, "COLUMNS", columns)
+    columns = UpdateCache()
+    monkeypatch.setattr(word_updates, "CACHE", columns)
     own.store_folder.fast = True
     with own.store_folder.reader() as reader:
         n_segments = len(reader.snapshot.segments)
@@ -198,11 +198,12 @@ def test_an_answer_takes_one_pass_over_the_codes(
 
 def test_kernels_that_are_kept_have_a_limit() -> None:
     codes = np.random.default_rng(0).integers(0, 256, (100, 8), np.uint8)
-    columns = KernelColumns(most_bytes=3 * 400)
+    columns = UpdateCache(most_bytes=3 * 400)
     for i in range(10):
-        columns.of(codes, codes[i : i + 1], 3.0)
-    assert columns._bytes <= 3 * 400 and len(columns._kept) == 3
-    again = columns.of(codes, codes[:2], 3.0)
+        columns.kernel(codes, codes[i : i + 1], 3.0)
+        assert columns._bytes <= 3 * 400
+    assert len(columns._kept) == 3
+    again = columns.kernel(codes, codes[:2], 3.0)
     assert again.shape == (2, 100) and np.allclose(again[[0, 1], [0, 1]], 1.0)
 
 

@@ -33,6 +33,8 @@ LEARNED_FROM, _MEASURED = 1_500, 500
 _FLOOR, _LEAST_DISTANCE = 1e-3, 1e-3
 _LARGEST, _ZERO = 127.0, 128
 _BLOCK, _TINY = 4_096, 1e-30
+# Rows that fit into the cache as float32.
+_CACHED = 1_024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,24 +132,46 @@ def kernel_of_codes(
     >>> kernel_of_codes(np.array([[255, 128]], np.uint8), np.array([[255, 128]], np.uint8), 3.0)
     array([[1.]], dtype=float32)
     """
-    out = np.empty((len(codes), len(others)), np.float32)
-    right = _unit(others)
-    for start in range(0, len(codes), _BLOCK):
-        rows = _unit(codes[start : start + _BLOCK])
-        for i, other in enumerate(right):
-            part = rows @ other
-            part -= np.float32(1.0)
-            part *= np.float32(gamma)
-            np.exp(part, out=out[start : start + _BLOCK, i])
+    return np.ascontiguousarray(kernel_rows(codes, code_norms(codes), others, gamma).T)
+
+
+def kernel_rows(
+    codes: NDArray[np.uint8],
+    norms: NDArray[np.float32],
+    others: NDArray[np.uint8],
+    gamma: float,
+) -> NDArray[np.float32]:
+    """Return the same, (others, pictures), where the norms of the pictures are known."""
+    out = np.empty((len(others), len(codes)), np.float32)
+    unit = _unit(others)
+    sums = np.float32(_ZERO) * unit.sum(axis=1)
+    rows = np.empty((_CACHED, codes.shape[1]), np.float32)
+    for start in range(0, len(codes), _CACHED):
+        part = slice(start, min(start + _CACHED, len(codes)))
+        block = rows[: part.stop - start]
+        np.copyto(block, codes[part])
+        for row, other, shift in zip(out, unit, sums, strict=True):
+            cosines = block @ other
+            cosines -= shift
+            cosines /= norms[part]
+            cosines -= np.float32(1.0)
+            cosines *= np.float32(gamma)
+            np.exp(cosines, out=row[part])
     return out
 
 
+def code_norms(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the norms of pictures in the space, in steps of their codes."""
+    out = np.empty(len(codes), np.float32)
+    for start in range(0, len(codes), _CACHED):
+        rows = codes[start : start + _CACHED].astype(np.float32)
+        rows -= np.float32(_ZERO)
+        out[start : start + _CACHED] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.maximum(out, np.float32(1.0))
+
+
 def _unit(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    rows = codes.astype(np.float32)
-    rows -= np.float32(_ZERO)
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    rows /= np.maximum(norms, np.float32(1.0))[:, None]
-    return rows
+    return (codes.astype(np.float32) - np.float32(_ZERO)) / code_norms(codes)[:, None]
 
 
 def _rounded(points: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -44,6 +44,8 @@ from sightline.store.database import (
 SCHEMA = 1
 # The source of answers to single questions, as in tagging; they are not limited by session.
 ONE_BY_ONE = "tag"
+# Words that a session gave have it as their source, after this prefix.
+OF_SESSION = "session:"
 KINDS = frozenset(
     ("picture-seen", "picture-gone", "words", "words-file", "vectors-file", "judged",
      "judged-similar", "clicked", "session-started", "mark-undone", "session-reverted", "purged")

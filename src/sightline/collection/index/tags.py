@@ -22,7 +22,7 @@ from sightline.pictures.tally import Tally, cut
 from sightline.pictures.word_columns import separator_of, split_cell
 from sightline.records import Batch, Tags, shown
 from sightline.store.catalogue import IN_LANGUAGE, Catalogue, KnownPicture
-from sightline.store.events import NewEvent
+from sightline.store.events import OF_SESSION, NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words.term_ids import term_id
@@ -33,8 +33,6 @@ _BESIDE = ("txt", "xmp-sidecar")
 # In a `.txt` file, a caption in another language than the first: `de.utf8=Eine Katze.`
 LANGUAGE_MARK = ".utf8="
 _LANGUAGE_LINE = re.compile(r"([a-z]{2,3}(?:_[A-Z]{2})?(?:@[a-z]+)?)\.utf8=(.*)")
-# Sources with this beginning are words that people made of judging sessions; no file has them.
-SESSION = "session:"
 
 
 def clean(words: Iterable[Tags], txt_as: str = "auto") -> dict[str, Tags]:
@@ -126,7 +124,7 @@ def beside(words: Iterable[Tags]) -> dict[str, Tags]:
 
 def of_session(source: str) -> bool:
     """Say whether words come from a judging session."""
-    return source.startswith(SESSION)
+    return source.startswith(OF_SESSION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Doubles, Floats, Ints
-from sightline.collection.index import tags
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.recipe import Fitted, ranker_spec
 from sightline.records import Tags, WordUpdate
 from sightline.similarity.compact import LEARNED_FROM, CompactSpace, kernel_of_codes
-from sightline.store.events import Event, EventLog
+from sightline.store.events import OF_SESSION, Event, EventLog
 from sightline.store.folder import Reader, StoreFolder
 from sightline.store.segments import OpenSegment
 from sightline.store.snapshot import Snapshot
@@ -224,7 +223,7 @@ def _answers_of(e: Event, judged_not: Sequence[int]) -> Iterator[Answer]:
         # Of several words it is not known which one does not fit.
         for word in words if fits or len(words) == 1 else ():
             yield Answer(e.picture, term_id(word), fits, e.seq)
-    elif e.kind == "words" and str(e.body.get("source", "")).startswith(tags.SESSION):
+    elif e.kind == "words" and str(e.body.get("source", "")).startswith(OF_SESSION):
         given = e.body.get("tags")
         labels = tuple(str(t) for t in given) if isinstance(given, list) else ()
         for word in caption_terms(Tags(str(e.body["source"]), labels)):

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sightline._typing import Doubles, Ints
 from sightline.collection.clicks.labels import FromClicks, known_judgements
-from sightline.collection.index import tags
 from sightline.collection.models.dataset import MOST_WORDS, Dataset, load_dataset, split
 from sightline.collection.models.evidence import Evidence, gather_evidence
 from sightline.collection.models.held_out import HeldOutQueries, measure
@@ -35,7 +34,7 @@ from sightline.measures.many import untrained_average_precision
 from sightline.measures.ranking import average_precision
 from sightline.rankers.cutoff import CutOff
 from sightline.records import Judgement, Tags
-from sightline.store.events import EventLog
+from sightline.store.events import OF_SESSION, EventLog
 from sightline.store.folder import Reader
 from sightline.words.combination import Combination, How
 from sightline.words.grammar import Term
@@ -174,10 +173,10 @@ def saved_terms(reader: Reader, records: Sequence[SessionRecord]) -> frozenset[i
     """Return the terms that pictures have by saved sessions alone."""
     pictures: dict[int, set[int]] = {}
     for r in records:
-        tagged = set(reader.catalogue.with_source(tags.SESSION + r.session))
+        tagged = set(reader.catalogue.with_source(OF_SESSION + r.session))
         for term in caption_terms(Tags(r.session, r.words)):
             pictures.setdefault(term_id(term), set()).update(tagged)
-    sources = {tags.SESSION + r.session for r in records}
+    sources = {OF_SESSION + r.session for r in records}
 
     def only_saved(picture: int, term: int) -> bool:
         others = (w for w in reader.catalogue.words(picture) if w.source not in sources)

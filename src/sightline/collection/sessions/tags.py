@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from sightline.collection.index.tags import SESSION, Words, publish_words
+from sightline.collection.index.tags import Words, publish_words
 from sightline.collection.models.text_model import text_scorer_of
 from sightline.collection.models.word_model import scorer_of
 from sightline.collection.sessions.log import SessionRecord, read_session
 from sightline.errors import UsageError
 from sightline.records import Tags
-from sightline.store.events import EventLog, NewEvent
+from sightline.store.events import OF_SESSION, EventLog, NewEvent
 from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging, Writer
 from sightline.words.tokens import labels
@@ -32,7 +32,7 @@ def save(store_folder: StoreFolder, session: str, word: str, wait: float) -> int
             "without / and |."
         )
     label = " ".join(word.split())
-    source = SESSION + session
+    source = OF_SESSION + session
     with Writer(store_folder, "judge", wait) as writer:
         record = read_session(writer.log, session) or SessionRecord(session)
         _check_not_reverted(record)
@@ -100,12 +100,12 @@ def _read(store_folder: StoreFolder, session: str) -> SessionRecord:
 def _left(store_folder: StoreFolder, session: str) -> bool:
     """Return whether any picture still has a word of the session."""
     with store_folder.reader() as reader:
-        return bool(reader.catalogue.with_source(SESSION + session))
+        return bool(reader.catalogue.with_source(OF_SESSION + session))
 
 
 def _drop(writer: Writer, session: str, *first: NewEvent) -> None:
     """Remove the words of a session from every picture; the events `first` are written before."""
-    source = SESSION + session
+    source = OF_SESSION + session
     pictures = set(writer.catalogue.with_source(source))
     if pictures or first:
         publish_source(writer, source, pictures, lambda *_: (), session, *first)

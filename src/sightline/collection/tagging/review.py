@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sightline.collection.index import tags
 from sightline.collection.models.dataset import verdicts
 from sightline.collection.sessions.log import read_session
 from sightline.collection.sessions.tags import publish_source
@@ -27,7 +26,7 @@ from sightline.collection.tagging.suspected import SuspectedTag, SuspectedTags
 from sightline.contracts import Json
 from sightline.errors import UsageError
 from sightline.store.catalogue import Catalogue
-from sightline.store.events import ONE_BY_ONE, EventLog, NewEvent
+from sightline.store.events import OF_SESSION, ONE_BY_ONE, EventLog, NewEvent
 from sightline.store.folder import StoreFolder
 from sightline.store.writer import Judging, Writer
 from sightline.words.grammar import Term, parse
@@ -188,7 +187,7 @@ def settle(store_folder: StoreFolder, wait: float) -> int:
         for session, words_by_picture in _changes(accepted(writer.log), c).items():
             publish_source(
                 writer,
-                tags.SESSION + session,
+                OF_SESSION + session,
                 set(words_by_picture),
                 partial(_exactly, words_by_picture),
                 session,
@@ -207,7 +206,7 @@ def _changes(wanted: Accepted, catalogue: Catalogue) -> Accepted:
     """Return the accepted words of pictures whose stored words differ from them."""
     changes: Accepted = {}
     for session, by_picture in wanted.items():
-        source = tags.SESSION + session
+        source = OF_SESSION + session
         pictures = {*by_picture, *catalogue.with_source(source)}
         for p in sorted(catalogue.facts(pictures)):
             now = [t.tags for t in catalogue.words(p) if t.source == source]
