@@ -38,6 +38,7 @@ SUBJECTS = (
     "feedback-session",
     "replay",
     "service",
+    "first-search",
     "page",
     "start-up",
     "restart-after-kill",
