@@ -16,7 +16,7 @@ from benchmarks.runner import SUBJECTS, report, run
 from benchmarks.timing import THREADS, environment
 from sightline.settings import load
 
-_LARGE = 1_000_000
+_LARGE, _HUGE = 1_000_000, 10_000_000
 
 
 def main(argv: list[str]) -> int:
@@ -48,11 +48,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", help=f"some of: {', '.join(SUBJECTS)}")
     parser.add_argument("--quick", action="store_true", help="small workloads, to try it out")
     parser.add_argument("--large", action="store_true", help="growth up to a million")
+    parser.add_argument(
+        "--ten-million", action="store_true", help="compact-lists with ten million rows"
+    )
     return parser
 
 
 def _sizes(options: argparse.Namespace) -> Sizes:
     sizes = QUICK if options.quick else FULL
+    if options.ten_million:
+        sizes = replace(sizes, listed=_HUGE)
     if not options.large:
         return sizes
     return replace(sizes, queries=(*sizes.queries, _LARGE), trained=(*sizes.trained, _LARGE))

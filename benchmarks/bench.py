@@ -21,6 +21,7 @@ class Sizes:
     synthetic: int = 1_000  # pictures to index where no data is given
     isolation: int = 2_000
     vectors: int = 1_000_000
+    listed: int = 1_000_000  # rows that lists of bytes hold
     worded: int = 100_000
     vocabulary: int = 20_000
     collection: int = 10_000
@@ -38,6 +39,7 @@ QUICK = Sizes(
     throughput=1_000,
     isolation=500,
     vectors=100_000,
+    listed=20_000,
     worded=10_000,
     vocabulary=5_000,
     collection=2_500,

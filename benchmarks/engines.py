@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from benchmarks.bench import Bench
 from benchmarks.real_sessions import real_sessions
 from benchmarks.rows import BenchmarkError, Goal, Row, alone, compared
+from benchmarks.stores import of_rows
 from sightline.errors import SightlineError
 from sightline.progress import NoProgress
-from sightline.records import Batch, DenseQuery, FeatureRows
+from sightline.records import DenseQuery
 from sightline.store.engines import faiss_files
 from sightline.store.engines.candidates import Engine
 from sightline.store.engines.faiss_ivf import FaissEngine
@@ -33,9 +34,7 @@ from sightline.store.engines.probing import Probes
 from sightline.store.engines.tables import Measure
 from sightline.store.folder import StoreFolder
 from sightline.store.identity import create_identity
-from sightline.store.segments import MERGED_ROWS
 from sightline.store.snapshot import Snapshot
-from sightline.store.writer import Change, Writer
 from sightline.testing.milvus import MilvusProcess
 
 NAME = "engines"
@@ -66,7 +65,7 @@ class Answers:
 def measure(bench: Bench) -> list[Row]:
     """Build all engines over one store, then ask them in turn."""
     rows, queries, what = _workload(bench)
-    (n, length), store_folder = rows.shape, _store(bench.fresh("engines"), rows)
+    (n, length), store_folder = rows.shape, of_rows(bench.fresh("engines"), rows, FEATURE)
     what = f"{what}, {length} numbers each"
     del rows
     random = np.random.default_rng(3)
@@ -199,15 +198,3 @@ def _workload(bench: Bench) -> tuple[Matrix, Matrix, str]:
     rows += np.float32(0.7) * random.standard_normal(rows.shape, dtype=np.float32)
     drawn = rows[random.choice(n, _QUERIES, replace=False)]
     return rows, drawn, "Gaussian rows around 2,000 centres"
-
-
-def _store(folder: Path, rows: Matrix) -> StoreFolder:
-    store_folder = StoreFolder(folder)
-    with Writer(store_folder, "bench") as writer:
-        for first in range(0, len(rows), MERGED_ROWS):
-            part = rows[first : first + MERGED_ROWS]
-            ids = np.arange(first + 1, first + 1 + len(part), dtype=np.int64)
-            batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(FEATURE, part),))
-            writer.publish(Change(batches=[batch]), finished=False)
-        writer.publish(Change(), finished=True)
-    return store_folder

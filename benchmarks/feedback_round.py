@@ -1,9 +1,9 @@
 """feedback-round: one round of relevance feedback over a million rows of 128 numbers, one thread.
 
 A round learns 100 passive-aggressive draws from judged pictures and ranks all rows by the new
-weights: exactly, through the store, or by a shortlist of rows rounded to a byte a number. Beside
-both the least that reading the rows costs (numpy's sum of the same bytes). What the shortlist
-misses of the exact 20 best is counted over a thousand sessions: of real pictures where data is
+weights: by a scan, or as a server does by rows rounded to a byte a number, which bound every score.
+Beside both the least that reading the rows costs (numpy's sum of the same bytes). What the rounded
+rows miss of the exact 20 best is counted over a thousand sessions: of real pictures where data is
 given, else of Gaussian rows.
 """
 
@@ -20,7 +20,6 @@ from benchmarks.real_sessions import real_sessions
 from benchmarks.rows import Goal, Row, alone, compared
 from benchmarks.timing import Cost, clocked, cpus, interleaved
 from sightline.feedback.passive_aggressive import PassiveAggressive
-from sightline.feedback.shortlist import Shortlist
 from sightline.records import DenseQuery
 from sightline.store.snapshot import Snapshot
 
@@ -35,17 +34,14 @@ Matrix = NDArray[np.float32]
 
 
 def measure(bench: Bench) -> list[Row]:
-    """Learn and rank exactly, by the shortlist, and read the bytes once, in turn."""
+    """Learn and rank by a scan, by rounded rows, and read the bytes once, in turn."""
     store_folder, n = stores.vectors(bench), bench.sizes.vectors
     matrix = np.concatenate([rows for _, rows in stores.blocks(n)])
-    shortlist = Shortlist(matrix)
-    with store_folder.reader() as reader:
+    with store_folder.reader() as reader, stores.served(store_folder) as rounded:
         snapshot = reader.snapshot
         sides: list[Callable[[], Cost]] = [
             lambda: clocked(lambda: [_top(snapshot, _learnt(matrix, i)) for i in range(_ROUNDS)]),
-            lambda: clocked(
-                lambda: [shortlist.top(_learnt(matrix, i), _K) for i in range(_ROUNDS)]
-            ),
+            lambda: clocked(lambda: [_top(rounded, _learnt(matrix, i)) for i in range(_ROUNDS)]),
             lambda: clocked(lambda: [_read(snapshot) for _ in range(_ROUNDS)]),
         ]
         taken = interleaved(bench.sizes.repetitions, sides)
@@ -78,18 +74,24 @@ def _read(snapshot: Snapshot) -> list[np.float32]:
 
 
 def _missed(bench: Bench, matrix: Matrix) -> tuple[float, str]:
-    """Return the share of the exact best that a shortlist does not have, and over what."""
+    """Return the share of the exact best that rounded rows do not have, and over what."""
     real = None if bench.data is None else real_sessions(bench.data, _SESSIONS)
     n = min(_SESSIONS, len(matrix))
     if real is not None:
         matrix, n = real.repeated(len(matrix)), len(real)
-    shortlist = Shortlist(matrix)
     n_hits = 0
-    for number in range(n):
-        w = _learnt(matrix, number) if real is None else real.weights(number)
-        scores = matrix @ w.astype(np.float32)
-        exact = np.argpartition(-scores, _K)[:_K]
-        n_hits += len(np.intersect1d(exact, shortlist.top(w, _K)[0]))
+    with stores.served(stores.of_rows(bench.fresh("sessions"), matrix)) as rounded:
+        before = _answered(rounded)
+        for number in range(n):
+            w = _learnt(matrix, number) if real is None else real.weights(number)
+            scores = matrix @ w.astype(np.float32)
+            exact = np.argpartition(-scores, _K)[:_K]
+            n_hits += len(np.intersect1d(exact, _top(rounded, w) - 1))
+        answered = _answered(rounded) - before
     what = "Gaussian rows" if real is None else "rows of Caltech-101 (CEDD) and copies of them"
-    note = f"{n} sessions over {len(matrix)} {what}, {shortlist.n_candidates} candidates"
+    note = f"{n} sessions over {len(matrix)} {what}, {answered} answered by rounded rows"
     return 1.0 - n_hits / (n * _K), note
+
+
+def _answered(snapshot: Snapshot) -> int:
+    return 0 if snapshot.quantised is None else snapshot.quantised.n_answers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bench import Bench
+from benchmarks.rows import BenchmarkError
 from sightline.collection import Collection
 from sightline.contracts import Json
 from sightline.pictures.thumbnails import thumbnail
-from sightline.records import Batch, FeatureRows, Tags
+from sightline.records import Batch, DenseQuery, FeatureRows, Tags
+from sightline.store.engines.quantised import ROUNDED_AT_ONCE
 from sightline.store.events import NewEvent
 from sightline.store.folder import StoreFolder
 from sightline.store.segments import MERGED_ROWS
+from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, FileStamp, Writer
 from sightline.words.term_ids import term_id
 from sightline.words.tokens import caption_terms
@@ -56,6 +60,36 @@ def _vectors(folder: Path, n: int) -> StoreFolder:
             writer.publish(Change(batches=[batch]), finished=False)
         writer.publish(Change(), finished=True)
     return store_folder
+
+
+def of_rows(folder: Path, rows: Vectors, feature: str = FEATURE) -> StoreFolder:
+    """Return a store with these rows and nothing else, ids from 1 on."""
+    store_folder = StoreFolder(folder)
+    with Writer(store_folder, "bench") as writer:
+        for first in range(0, len(rows), MERGED_ROWS):
+            part = rows[first : first + MERGED_ROWS]
+            ids = np.arange(first + 1, first + 1 + len(part), dtype=np.int64)
+            batch = Batch(ids, ((),) * len(ids), (b"",) * len(ids), (FeatureRows(feature, part),))
+            writer.publish(Change(batches=[batch]), finished=False)
+        writer.publish(Change(), finished=True)
+    return store_folder
+
+
+@contextlib.contextmanager
+def served(store_folder: StoreFolder) -> Iterator[Snapshot]:
+    """Open a store of rows as a server has it, with its rows rounded."""
+    other = StoreFolder(store_folder.path)
+    other.fast = True
+    with other.reader() as reader:
+        snapshot = reader.snapshot
+        query = DenseQuery(FEATURE, np.ones(snapshot.length(FEATURE), np.float32))
+        quantised, numbers = snapshot.quantised, snapshot.size() * len(query.weights)
+        # A query rounds only so many rows.
+        for _ in range(2 + numbers // ROUNDED_AT_ONCE):
+            snapshot.top(query, 1)
+        if quantised is None or quantised.n_bytes < numbers:
+            raise BenchmarkError(f"The rows of {store_folder.path} were not rounded.")
+        yield snapshot
 
 
 @functools.cache

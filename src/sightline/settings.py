@@ -72,7 +72,8 @@ class Settings:
         Number of data-parallel shards for PAMIR and k-means; 1 disables sharding.
     memory : float
         Gigabytes that training and evaluating may take with all feature rows in memory. Beyond it,
-        rows stay on the disk and kernel ridge learns from blocks of them.
+        rows stay on the disk and kernel ridge learns from blocks of them. A server keeps feature
+        rows rounded to a byte a number, for exact search, in up to a quarter of it.
     log_level : str
         error, warning, info or debug; only debug writes queries and captions.
     data : str

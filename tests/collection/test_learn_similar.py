@@ -92,6 +92,34 @@ def test_a_reverted_session_stops_counting(c: Collection) -> None:
     assert said(c) == [] and (weights(c) == before).all()
 
 
+def test_a_version_that_stays_open_reads_the_log_again_where_there_is_news(
+    c: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c.store_folder.fast = True
+    reads: list[int] = []
+    judgements = EventLog.similarity_judgements
+
+    def counted(self: EventLog, after: int = 0) -> list[SimilarityJudgement]:
+        reads.append(after)
+        return judgements(self, after)
+
+    monkeypatch.setattr(EventLog, "similarity_judgements", counted)
+    before = weights(c)
+    with Judging(c.store_folder) as judging:
+        judging.append([NewEvent("judged", 7, {"query": "red", "relevance": 1.0}, "s")])
+    assert (weights(c) == before).all() and len(reads) == 1
+    c.models.learn_similarity(1, positive=[7], negative=[2], session="mistake")
+    reads.clear()
+    after = weights(c)
+    assert (after != before).any() and (weights(c) == after).all() and len(reads) == 1
+    c.store_folder.fast = False
+    assert (weights(c) == after).all()
+    c.store_folder.fast = True
+    with Judging(c.store_folder) as judging:
+        judging.append([NewEvent("session-reverted", body={"session": "mistake"})])
+    assert (weights(c) == before).all()
+
+
 def test_judgements_do_not_reach_what_is_learnt_of_words(c: Collection) -> None:
     c.models.learn_similarity(1, positive=[7], negative=[2])
     log = EventLog(c.store_folder.events, write=False)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sightline._typing import Doubles, Floats
+
 
 @dataclass
 class Picture:
@@ -46,3 +48,26 @@ def word_top(
         if (where is None or p.id in where) and p.id not in without
     ]
     return sorted(scored, key=lambda item: (-item[1], item[0]))[:k]
+
+
+def highest_scores(rows: Floats, w: Floats, by: str) -> Doubles:
+    """Return the highest score that each row can have, if only its rounded numbers are known."""
+    w = w.astype(np.float64)
+    unit = np.abs(w).max() / min(2**15 - 1, (2**31 - 1) // (127 * len(w)))
+    whole = np.rint(w / unit) * unit if unit else w
+    mean = rows.mean(axis=0).astype(np.float64)
+    u = mean / np.linalg.norm(mean)
+    bounds = []
+    for x in rows.astype(np.float64):
+        y = x - mean
+        step = np.abs(y).max() / 127
+        rounded = step * np.rint(y / step)
+        e = y - rounded
+        along = e @ u
+        beside = np.linalg.norm(e - along * u) * np.linalg.norm(w - (w @ u) * u)
+        bound = w @ mean + whole @ rounded + along * (w @ u) + beside
+        bound += (np.linalg.norm(x) + np.linalg.norm(mean)) * np.linalg.norm(w - whole)
+        if by == "cosine":
+            bound /= np.linalg.norm(x)
+        bounds.append(2 * bound - x @ x if by == "distance" else bound)
+    return np.array(bounds)

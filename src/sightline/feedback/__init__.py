@@ -2,8 +2,7 @@
 
 Every learner implements `contracts.FeedbackLearner`: `start` with the query, `partial_fit` on all
 judgements of a session so far, and rank by `decision_function`. `Blend` wraps a learner and
-combines it with the untouched ranking. `Shortlist`, which ranks a collection by rounded rows first,
-is a library part that no command uses.
+combines it with the untouched ranking.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from sightline.feedback.passive_aggressive import PassiveAggressive
     from sightline.feedback.relevance_score import RelevanceScore
     from sightline.feedback.rocchio import Rocchio
-    from sightline.feedback.shortlist import Shortlist
     from sightline.feedback.simulation import SimulatedUser, simulate
     from sightline.feedback.svm import SVM
 else:
@@ -34,7 +32,6 @@ else:
             "passive_aggressive": ("PassiveAggressive",),
             "relevance_score": ("RelevanceScore",),
             "rocchio": ("Rocchio",),
-            "shortlist": ("Shortlist",),
             "simulation": ("SimulatedUser", "simulate"),
             "svm": ("SVM",),
         },
@@ -50,7 +47,6 @@ __all__ = [
     "RelevanceScore",
     "Rocchio",
     "SVM",
-    "Shortlist",
     "SimulatedUser",
     "shipped_learner",
     "simulate",

@@ -25,6 +25,7 @@ from sightline.errors import NoCollection, StoreDamaged, UsageError
 from sightline.store import seal
 from sightline.store.catalogue import Catalogue
 from sightline.store.engines.candidates import Engine
+from sightline.store.engines.quantised import Quantised
 from sightline.store.identity import identity
 from sightline.store.locks import RUNNING
 from sightline.store.snapshot import Snapshot
@@ -48,6 +49,8 @@ class StoreFolder:
         What answers queries: flat, faiss or milvus://HOST:PORT.
     listed_rows : int, default=1_000_000
         From how many rows on a table should have lists of faiss.
+    quantised_bytes : int, default=1_000_000_000
+        How much memory `fast` readers may keep of rows rounded to a byte a number.
     starting_words : bool, default=True
         Whether a network answers words that no model has learned.
     working_size : int, default=384
@@ -59,6 +62,7 @@ class StoreFolder:
     fast = False
     engine = "flat"
     listed_rows = 1_000_000
+    quantised_bytes = 1_000_000_000
     starting_words = True
     working_size = 384
     language = "auto"
@@ -72,6 +76,7 @@ class StoreFolder:
         self.ivf = folder / "ivf"
         self.versions = Versions(folder / "versions", self.shards)
         self._opened: Snapshot | None = None
+        self._quantised: Quantised | None = None
         self._searcher: tuple[str, Engine | None] = "flat", None
 
     def searcher(self) -> Engine | None:
@@ -88,7 +93,9 @@ class StoreFolder:
     def remember(self, snapshot: Snapshot) -> None:
         """Keep a snapshot for later readers; those that already use another are not affected."""
         if self.fast:
-            snapshot.fast = True
+            if self._quantised is None:
+                self._quantised = Quantised(self.quantised_bytes)
+            snapshot.fast, snapshot.quantised = True, self._quantised
             self._opened = snapshot
 
     def exists(self) -> bool:

@@ -18,6 +18,7 @@ from sightline.errors import CollectionError
 from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top, WordQuery
 from sightline.store.engines import flat, word_rows
 from sightline.store.engines.candidates import Engine
+from sightline.store.engines.quantised import Quantised
 from sightline.store.engines.tables import Published
 from sightline.store.matrices import taken_rows
 from sightline.store.segments import OpenSegment
@@ -35,10 +36,14 @@ class Snapshot:
         Whether word queries are answered by compiled code; a server sets it.
     engine : Engine or None, default=None
         What answers queries, as far as it can; all others are answered by a scan.
+    quantised : Quantised or None, default=None
+        Rounded rows that answer dense queries of large tables instead of a scan, as it would; a
+        server keeps them.
     """
 
     fast = False
     engine: Engine | None = None
+    quantised: Quantised | None = None
 
     def __init__(self, shards: Path, version: Version) -> None:
         self.version = version.number
@@ -62,9 +67,17 @@ class Snapshot:
         )
 
     def ids(self) -> Ints:
-        """Return the ids of all pictures, ascending."""
-        parts = [s.ids[s.alive()] for s in self.segments]
-        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+        """Return the ids of all pictures, ascending; the array cannot be written to."""
+        return self._ids
+
+    @cached_property
+    def _ids(self) -> Ints:
+        parts = [s.ids[s.alive()] if len(s.dead) else s.ids for s in self.segments]
+        ids = np.concatenate([*parts, np.zeros(0, np.int64)])
+        if not (ids[1:] > ids[:-1]).all():
+            ids.sort()
+        ids.flags.writeable = False
+        return ids
 
     def size(self) -> int:
         """Return how many pictures there are."""
@@ -106,6 +119,10 @@ class Snapshot:
             if top is not None:
                 return top
         if isinstance(query, DenseQuery):
+            if self.quantised is not None:
+                top = self.quantised.top(self.published, query, k, where)
+                if top is not None:
+                    return top
             return flat.dense_top(self.segments, query, k, where)
         if isinstance(query, WordQuery):
             return word_rows.word_top(
@@ -120,6 +137,12 @@ class Snapshot:
             )
         idf = dict(zip(query.terms.tolist(), self.idf_of(query.groups).tolist(), strict=True))
         return flat.sparse_top(self.segments, query, idf, self._idf, k, where)
+
+    def ranks_without_scan(self, feature: str, k: int) -> bool:
+        """Return whether the k best by a feature are mostly ranked without scoring all pictures."""
+        if self.engine is not None:
+            return True
+        return self.quantised is not None and self.quantised.serves(self.published, feature, k)
 
     def scores(self, query: DenseQuery) -> tuple[Ints, NDArray[np.float32]]:
         """Return every picture that has a feature, in storage order, and the score of each."""

@@ -77,7 +77,7 @@ def build(service: Front) -> FastAPI:
 
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = service.limits.threads
-        warming = asyncio.create_task(asyncio.to_thread(service.warm))
+        warming = asyncio.create_task(asyncio.to_thread(service.warm_rest))
         yield
         await warming
         # Not in the thread pool of requests, whose threads may all be busy.

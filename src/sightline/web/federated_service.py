@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sightline.federation import Collections, LocalMember
 from sightline.settings import load
+from sightline.web import warming
 from sightline.web.limits import Limits
 from sightline.web.problems import Problem
 from sightline.web.redaction import redacted
 from sightline.web.remote import RemoteMember
-from sightline.web.service import Front, warm_up
+from sightline.web.service import Front
 
 
 class FederatedService(Front):
@@ -25,7 +26,7 @@ class FederatedService(Front):
     def warm(self) -> None:
         """Search each collection once, so that the first request does not wait for models."""
         for member in self._local():
-            warm_up(member.collection)
+            warming.warm_first(member.collection)
 
     def redacted(self, text: str) -> str:
         """Return a message without paths of this machine."""

@@ -64,6 +64,9 @@ def serve(
 ) -> None:
     """Serve until stopped.
 
+    One search is done before the server says that it is ready, so that the first one of a client
+    does not wait for the compiler and the model. Until then connections wait.
+
     Parameters
     ----------
     service : Front
@@ -91,6 +94,7 @@ def serve(
         url = f"http://{[*also, *names, LOOPBACK[0]][0]}:{at}"
         login = f"{[*origins, url][0]}/login?code={quote(service.code)}"
         address = Address(url, login, service.token)
+        service.warm()
         ready(address, server)
         server.run(sockets=[listening])
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from sightline.collection import Collection
 from sightline.errors import SightlineError, StoreDamaged
+from sightline.web import warming
 from sightline.web.describer import Describer
 from sightline.web.jobs import Jobs
 from sightline.web.limits import Limits
@@ -83,7 +83,10 @@ class Front:
         return text
 
     def warm(self) -> None:
-        """Do what the first request would wait for."""
+        """Do what the first search would wait for, before the server is ready."""
+
+    def warm_rest(self) -> None:
+        """Do what other first requests would wait for, beside them."""
 
     def end(self) -> None:
         """Stop long work and reject waiting requests; returns at once."""
@@ -135,8 +138,12 @@ class Service(Front):
         return redacted(text, self.collection.root, str(self.collection.store_folder.path))
 
     def warm(self) -> None:
-        """Search once, so that the first request does not wait for kernels and the model."""
-        warm_up(self.collection)
+        """Search once, so that the first requests do not wait for kernels and the model."""
+        warming.warm_first(self.collection)
+
+    def warm_rest(self) -> None:
+        """Do what the first similar, session or misspelt query would wait for."""
+        warming.warm_rest(self.collection)
 
     def here(self, pictures: Sequence[int]) -> list[int]:
         """Return the ids; raise if one is not a picture of the collection."""
@@ -166,11 +173,3 @@ class Service(Front):
         self.jobs.close()
         super().close()
         self.sessions.close()
-
-
-def warm_up(collection: Collection) -> None:
-    """Search a collection once; errors are reported to the first request that meets them."""
-    with contextlib.suppress(SightlineError):
-        words, _ = collection.words.vocabulary("", 1)
-        for w in words:
-            collection.search(f'"{w.word}"', 1)

@@ -16,6 +16,7 @@ from sightline.progress import NoProgress
 from sightline.records import Batch, DenseQuery, FeatureRows
 from sightline.store.engines import faiss_files
 from sightline.store.engines.faiss_ivf import FaissEngine
+from sightline.store.engines.flat import By
 from sightline.store.engines.tables import Measure
 from sightline.store.folder import StoreFolder
 from sightline.store.snapshot import Snapshot
@@ -222,3 +223,32 @@ def test_copies_have_the_lists_and_purging_forgets_them(tmp_path: Path) -> None:
     assert "ivf/notes.txt" in verify(store_folder).strays
     purge(store_folder, [5], [])
     assert [p.name for p in (store_folder.path / "ivf").iterdir()] == [stray.name]
+
+
+@pytest.mark.parametrize("by", ["cosine", "distance"])
+def test_very_many_lists_are_found_in_two_steps_and_hold_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: By
+) -> None:
+    store_folder = store_of(tmp_path / "store", [random_batch(1, 4_000, 16)])
+    sizes, recalls = [], []
+    for plain_lists in (4_096, 32):
+        monkeypatch.setattr(faiss_files, "_PLAIN_LISTS", plain_lists)
+        p, folder = opened(store_folder).published, tmp_path / f"{plain_lists}"
+        faiss_files.build(folder, p, 1, NoProgress(), [by])
+        snapshot, engine = opened(store_folder), FaissEngine(folder)
+        index = faiss.read_index(str(next(folder.glob("*.faiss"))))
+        assert index.ntotal == 4_000 and index.nlist == index.quantizer.ntotal == 256
+        assert index.code_size == 16
+        stored = index.invlists
+        sizes.append(np.array([stored.list_size(i) for i in range(index.nlist)]))
+        shares = []
+        for weights in np.random.default_rng(7).standard_normal((40, 16)).astype(np.float32):
+            query = DenseQuery("made-1", weights, by)
+            snapshot.engine = None
+            exact = snapshot.top(query, 50).ids
+            snapshot.engine = engine
+            shares.append(len(np.intersect1d(snapshot.top(query, 50).ids, exact)) / 50)
+        recalls.append(float(np.mean(shares)))
+        assert engine.n_requests >= 40 and not engine.notice()
+    assert min(recalls) > 0.9
+    assert all(s.sum() == 4_000 and s.max() < 400 for s in sizes)

@@ -18,7 +18,7 @@ decrease from the first hit to the last.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from sightline.collection.filters import allowed_ids
 from sightline.collection.lexicon import word_forms
 from sightline.collection.query import NotLearned, ResolvedQuery
 from sightline.collection.results import MatchKind, ResultPart, Results, UnknownWord, hits_of
+from sightline.collection.search.kept_rankings import DEEPER, ListRanking, ranking_of
 from sightline.collection.search.signed_words import SignedWords, least_probability
 from sightline.collection.search.starting_words import (
     LEAST_PROBABILITY,
@@ -206,13 +207,16 @@ class _Search:
             return StartingWords()
         return self.starting.words
 
-    def _answer(self, hits: list[Hit], missing: int, part: ResultPart | None = None) -> Results:
+    def _answer(
+        self, hits: list[Hit], missing: int, part: ResultPart | None = None, served: str = ""
+    ) -> Results:
         asked = self.asked
         suggested = self._suggested(len(hits), sum(h.match == "suggested" for h in hits))
         return Results(
             tuple(hits), self._unknown(), self.snapshot.version, missing, part=part,
-            served=self.reader.notice(), not_learned=asked.not_learned, predicted=asked.predicted,
-            constraints=asked.constraints, corrections=asked.corrections, wording=asked.wording,
+            served=self.reader.notice() or served, not_learned=asked.not_learned,
+            predicted=asked.predicted, constraints=asked.constraints,
+            corrections=asked.corrections, wording=asked.wording,
             store_folder=self.reader.store_folder, suggested=suggested, unproven=asked.unproven,
         )  # fmt: skip
 
@@ -225,15 +229,19 @@ class _Search:
         return tuple(UnknownWord(w, () if is_stop_word(w) else spellings.near(w)) for w in unknown)
 
     def _part(self, allowed: Ints | None) -> Results:
-        """Return one part of the list; only its own pictures are looked up.
+        """Return one part of the list, cut from the ranking that is kept of it if there is one.
 
+        Only its own pictures are looked up.
         A missing file leaves a gap, so that parts always begin at fixed ranks.
         """
         skip, count = self.options.skip or 0, self.options.count
         end = skip + self.k
-        want = self.snapshot.size() if count else end + 1
-        tops = self._tops(want, allowed) if want and self.answerable else []
-        ranked = sum(len(top.ids) for top, _ in tops)
+        size = self.snapshot.size()
+        # Whoever reads on will read further.
+        want = size if count else min(size, (end * DEEPER if skip else end) + 1)
+        ranking = ranking_of(self.snapshot, self._key(), want, allowed, self._ranking(allowed))
+        tops, ranked = ranking.tops, len(ranking)
+        self.tagged, self.above = ranking.tagged, ranking.above
         hits, missing = self._looked_up(_between(tops, skip, end))
         within = None
         if count and self.model is not None:
@@ -242,7 +250,24 @@ class _Search:
             # Suggested pictures come last, those below their cut-off at the end.
             within = ranked - int((tops[-1][0].scores < LEAST_PROBABILITY).sum())
         part = ResultPart(min(ranked, end), ranked > end, ranked if count else None, within)
-        return self._answer(hits, missing, part)
+        return self._answer(hits, missing, part, ranking.served)
+
+    def _key(self) -> Hashable:
+        """Return what a ranking depends on besides the version and the pictures allowed."""
+        options = replace(self.options, untagged=False, skip=None, count=False)
+        folder = self.reader.store_folder
+        words = word_forms(self.reader), folder.starting_words
+        return self.query, options, self.asked.model is None, words, self.snapshot.engine
+
+    def _ranking(self, allowed: Ints | None) -> Callable[[int], ListRanking]:
+        """Return what ranks the pictures allowed to some depth."""
+
+        def rank(depth: int) -> ListRanking:
+            tops = self._tops(depth, allowed) if depth and self.answerable else []
+            served = self.reader.notice()
+            return ListRanking(depth, tops, allowed, self.tagged, self.above, served)
+
+        return rank
 
     def _allowed(self) -> Ints | None:
         """Return the ids that filters, required and excluded words leave; None without any.

@@ -83,8 +83,8 @@ class FeatureSpace:
         return np.asarray(products[self._order] * self._scale, np.float64)
 
     def best(self, weights: Doubles, n: int, allowed: Ints | None) -> tuple[Ints, Doubles] | None:
-        """Return the n best pictures of the search engine, ids ascending; None without engine."""
-        if self.snapshot.engine is None:
+        """Return the n best pictures, ids ascending; None where all have to be scored."""
+        if not self.snapshot.ranks_without_scan(self.feature, n):
             return None
         query = DenseQuery(self.feature, weights.astype(np.float32), "cosine")
         top = self.snapshot.top(query, n, allowed)

@@ -34,8 +34,9 @@ def scores(
 ) -> tuple[Ints, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
-    If the session began with pictures alone and there is a search engine, only its `n` best
-    pictures and the judged ones are scored. Sessions that began with words score every picture.
+    If the session began with pictures alone, and a search engine or rounded rows can name them
+    (`Snapshot.ranks_without_scan`), only the `n` best pictures and the judged ones are scored.
+    Sessions that began with words score every picture.
     """
     few = None if n is None else _few_scores(context, model, n, judged)
     ids, values = few or _all_scores(context, model)
@@ -46,6 +47,16 @@ def scores(
     if context.allowed is not None:
         keep &= np.isin(ids, context.allowed)
     return ids[keep], values[keep]
+
+
+def depths(context: SessionContext, k: int) -> tuple[int | None, ...]:
+    """Return how many pictures to score for k hits: few first where that is possible, else all."""
+    space = context.space
+    if space is None or context.query is None:
+        return (None,)
+    if space.snapshot.ranks_without_scan(space.feature, 4 * k):
+        return k, None
+    return (None,)
 
 
 def pin_judged(ids: Ints, scores: Doubles, judged: dict[int, bool], model: SessionModel) -> Doubles:

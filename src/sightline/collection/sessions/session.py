@@ -39,7 +39,7 @@ from sightline.collection.sessions.model import (
     learn,
     open_context,
 )
-from sightline.collection.sessions.ranking import ScoredPictures, pin_judged, scores
+from sightline.collection.sessions.ranking import ScoredPictures, depths, pin_judged, scores
 from sightline.contracts import Json
 from sightline.errors import CollectionError, UsageError
 from sightline.records import Hit, shown
@@ -304,8 +304,8 @@ class Session:
     def _best(self, record: SessionRecord, k: int, hide_judged: bool) -> SessionRanking:
         with self._store_folder.reader() as reader:
             context, model, notes = self._fitted(reader, record)
-            # If too many files of the engine's pictures are missing, all pictures are scored.
-            for some in (k, None) if reader.snapshot.engine is not None else (None,):
+            # If too many files of the best pictures are missing, all pictures are scored.
+            for some in depths(context, k):
                 scored = scores(context, model, some, list(record.judged))
                 every = ScoredPictures(reader, self._root, context, model, *scored)
                 doubted = every.doubted(record.judged)

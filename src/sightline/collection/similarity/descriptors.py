@@ -74,7 +74,7 @@ def descriptors_of(snapshot: Snapshot, requested: Sequence[str] = ()) -> tuple[s
 
 def partly(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Return the names of descriptors that some pictures lack, with the number of these."""
-    n = len(snapshot.ids())
+    n = snapshot.size()
     have = dict.fromkeys(descriptors, 0)
     for s in snapshot.segments:
         for d in have.keys() & s.features.keys():
@@ -87,7 +87,7 @@ def too_rare(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[tuple[str,
     every = {f for s in snapshot.segments for f in s.features}
     common = set(common_features(snapshot, snapshot.ids())) | set(descriptors)
     lost = dict(partly(snapshot, sorted(every - common)))
-    return tuple((name, len(snapshot.ids()) - n) for name, n in lost.items())
+    return tuple((name, snapshot.size() - n) for name, n in lost.items())
 
 
 def lengths_of(snapshot: Snapshot, descriptors: Sequence[str]) -> tuple[int, ...]:

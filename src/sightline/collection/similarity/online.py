@@ -70,29 +70,50 @@ class Lesson:
     wrong_after: int
 
 
-_UNTRAINED: WeakKeyDictionary[Snapshot, SimilarityModel] = WeakKeyDictionary()
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """The model of an open version, updated by the judgements up to an event of the log."""
+
+    base: SimilarityModel
+    remark: str
+    model: SimilarityModel
+    up_to: int
+
+
+# A version that stays open is asked many times; its model is read and updated where there is news.
+_SERVED: WeakKeyDictionary[Snapshot, _Served] = WeakKeyDictionary()
+# The events that change what was learned from judgements.
+_NEWS = ("judged-similar", "session-reverted", "mark-undone")
 
 
 def in_use(reader: Reader) -> tuple[SimilarityModel, str]:
     """Return the similarity model in use, and a remark if it is not trained."""
+    served = _SERVED.get(reader.snapshot)
+    with contextlib.closing(EventLog(reader.store_folder.events, write=False)) as log:
+        last = log.last_seq()
+        if served is not None and next(log.read(served.up_to, _NEWS), None) is None:
+            return served.model, served.remark
+    base, remark = _stored_or_even(reader) if served is None else (served.base, served.remark)
+    model, _ = with_judgements(reader, base)
+    # Events after `last` may have counted already; they are only read again.
+    _SERVED[reader.snapshot] = _Served(base, remark, model, last)
+    return model, remark
+
+
+def _stored_or_even(reader: Reader) -> tuple[SimilarityModel, str]:
+    """Return the stored model, or one of even weights with a remark."""
     model = load_similarity_model(reader.store_folder, reader.snapshot.similar)
-    remark = ""
-    if model is None:
-        remark = "There is no similarity model yet; all descriptors count equally"
-    elif not _usable(reader.snapshot, model):
+    if model is not None and _usable(reader.snapshot, model):
+        return model, ""
+    remark = "There is no similarity model yet; all descriptors count equally"
+    if model is not None:
         remark = f"The descriptors of the model ({', '.join(model.names)}) are gone from the "
         remark += "pictures; all that are there count equally"
-        model = None
-    if model is not None:
-        return with_judgements(reader, model)[0], ""
-    # The untrained model is scaled once for each open version.
-    untrained = _UNTRAINED.get(reader.snapshot) or uniform(reader.snapshot)
-    _UNTRAINED[reader.snapshot] = untrained
-    rare = too_rare(reader.snapshot, untrained.descriptors)
-    remark += f" ({', '.join(untrained.names)})"
+    even = uniform(reader.snapshot)
+    rare = too_rare(reader.snapshot, even.descriptors)
+    remark += f" ({', '.join(even.names)})"
     remark += "".join(f"; {name} is left out, on {n} pictures alone" for name, n in rare)
-    remark += ". To train one: sightline train similarity"
-    return with_judgements(reader, untrained)[0], remark
+    return even, f"{remark}. To train one: sightline train similarity"
 
 
 def _usable(snapshot: Snapshot, model: SimilarityModel) -> bool:

@@ -3,6 +3,9 @@
 ivf/NAME.json               what a table's lists were built from, and how they are searched
 ivf/lists-SHA.faiss         the lists themselves
 
+Lists hold each row as what it differs by from its centroid, rounded to a byte a number, so that
+they take a quarter of the rows' bytes; hits are ranked by the store's own rows.
+
 They are derived data: lists that are damaged or outdated are ignored and the rows are scanned,
 until `sightline export faiss` builds them again. A file is written under a temporary name and
 renamed once it is durable; the description that names it is written last.
@@ -13,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,9 @@ from sightline.store.versions import FileEntry
 _STEP = 65_536
 _TRAINING_ROWS = 64  # rows for each list, on which its centroid is trained
 _ITERATIONS = 10  # of k-means
+# Of more lists than these, centroids are found in two steps, and rows find theirs by a graph.
+_PLAIN_LISTS = 4_096
+_NEIGHBOURS = 16  # of a centroid in that graph
 _FACTOR = 4.0
 OURS = re.compile(r"lists-[0-9a-f]{0,20}\.faiss(\.\d+\.part)?|\w+\.json(\.\d+\.part)?")
 
@@ -174,12 +180,17 @@ def _build_lists(folder: Path, p: Published, table: EngineTable, progress: Progr
     lists = min(lists, max(1, len(training) // 4))
     metric = faiss.METRIC_L2 if table.by == "distance" else faiss.METRIC_INNER_PRODUCT
     flat = faiss.IndexFlat(table.length, metric)
-    index = faiss.IndexIVFFlat(flat, table.length, lists, metric)
-    index.cp.niter, index.cp.min_points_per_centroid, index.cp.seed = _ITERATIONS, 1, 1
+    eight_bits = faiss.ScalarQuantizer.QT_8bit
+    index = faiss.IndexIVFScalarQuantizer(flat, table.length, lists, eight_bits, metric)
     progress.start(f"lists of {table.feature}", table.rows)
-    index.train(rows_at(p, table, ids[np.sort(training)]))
+    sample = rows_at(p, table, ids[np.sort(training)])
+    flat.add(_centroids(sample, lists, table.by != "distance"))
+    # The centroids are there: what is trained are the ranges of the bytes.
+    index.train(sample)
+    nearest = _assigner(index)
     for part, rows in blocks(p, table, _STEP):
-        index.add_with_ids(rows, part)
+        arrays = np.ascontiguousarray(rows), np.ascontiguousarray(part), nearest(rows)
+        index.add_core(len(part), *map(faiss.swig_ptr, arrays))
         progress.advance(len(part))
     progress.finish()
 
@@ -198,6 +209,39 @@ def _build_lists(folder: Path, p: Published, table: EngineTable, progress: Progr
     )  # fmt: skip
     write_file(folder, f"{table.name}.json", [json.dumps(asdict(lists_built)).encode()])
     return Built(table, "new", probes)
+
+
+def _centroids(rows: Floats, lists: int, unit: bool) -> Floats:
+    """Return the centroids of lists; very many are those of parts of the rows, part by part."""
+    if lists <= _PLAIN_LISTS:
+        return _k_means(rows, lists, unit)
+    parts = int(np.sqrt(lists))
+    coarse = client().IndexFlatL2(rows.shape[1])
+    coarse.add(_k_means(rows, parts, unit))
+    part = coarse.search(rows, 1)[1][:, 0]
+    ends = np.round(np.cumsum(np.bincount(part, minlength=parts)) * (lists / len(rows)))
+    numbers = np.diff(ends.astype(np.int64), prepend=0)
+    fine = [_k_means(rows[part == i], n, unit) for i, n in enumerate(numbers.tolist()) if n]
+    return np.concatenate(fine)
+
+
+def _k_means(rows: Floats, k: int, unit: bool) -> Floats:
+    """Return k centroids of at least as many rows; of rows searched by product, unit vectors."""
+    settings = {"niter": _ITERATIONS, "min_points_per_centroid": 1, "seed": 1, "spherical": unit}
+    means = client().Kmeans(rows.shape[1], k, **settings)
+    means.train(rows)
+    return np.asarray(means.centroids, np.float32)
+
+
+def _assigner(index: Any) -> Callable[[Floats], Ints]:
+    """Return what finds the list of each row: the nearest centroid, of very many by a graph."""
+    faiss, flat = client(), index.quantizer
+    if index.nlist > _PLAIN_LISTS:
+        # Of centroids of equal length the nearest has the largest product as well.
+        graph = faiss.IndexHNSWFlat(index.d, _NEIGHBOURS)
+        graph.add(flat.reconstruct_n(0, index.nlist))
+        flat = graph
+    return lambda rows: np.ascontiguousarray(flat.search(rows, 1)[1][:, 0])
 
 
 def _write(index: Any, aside: Path) -> None:

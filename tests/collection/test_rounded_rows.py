@@ -1,0 +1,95 @@
+"""Similar pictures and session rounds of a server: ranked by rounded rows, as by the full scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.stores import publish
+from sightline.collection import Collection, Filters
+from sightline.records import FeatureRows
+from sightline.store.engines import flat
+from sightline.store.engines.quantised import Quantised
+from sightline.store.folder import StoreFolder
+from sightline.store.matrices import Matrix
+from sightline.store.writer import Change, Writer
+
+N, LENGTHS = 12_000, (24, 40)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of many empty files with two features around 30 centres."""
+    folder = tmp_path_factory.mktemp("rounded")
+    random = np.random.default_rng(0)
+    with Writer(StoreFolder(folder / "store"), "test") as writer:
+        for first in (0, N // 2):
+            which = random.integers(0, 30, N // 2)
+            rows = []
+            for d in LENGTHS:
+                centres = np.random.default_rng(d).standard_normal((30, d))
+                noisy = centres[which] + 0.7 * random.standard_normal((N // 2, d))
+                rows.append(FeatureRows(f"made{d}-000000000000", noisy.astype(np.float32)))
+            words = [[f"cluster{k}"] if k % 2 else [] for k in which.tolist()]
+            publish(writer, folder / "pictures", first, words, tuple(rows))
+        writer.note(Change(meta=[("root", str(folder / "pictures"))]))
+        writer.publish(Change(), finished=True)
+    return folder
+
+
+def opened(place: Path, rounded: bool) -> Collection:
+    c = Collection.open(place / "pictures", store=place / "store")
+    c.store_folder.fast = rounded
+    c.store_folder._quantised = Quantised(1 << 30, 0)
+    return c
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Yield the numbers of rows that are read at once, where it is many."""
+    many: list[int] = []
+    scores = flat._scores
+
+    def counted(matrix: Matrix, *rest: object) -> object:
+        if len(matrix) > N // 4:
+            many.append(len(matrix))
+        return scores(matrix, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(flat, "_scores", counted)
+    yield many
+
+
+def test_similar_pictures_are_those_of_the_scan(place: Path, scans: list[int]) -> None:
+    found = []
+    for rounded in (False, True):
+        c = opened(place, rounded)
+        scans.clear()
+        for filters in (Filters(), Filters(untagged=True)):
+            for picture in (1, 77, 2_999):
+                results = c.similar(picture, k=20, filters=filters)
+                found.append([(h.picture, round(h.score, 5)) for h in results])
+        assert bool(scans) != rounded
+    assert found[: len(found) // 2] == found[len(found) // 2 :]
+
+
+def test_rounds_of_a_session_are_those_of_the_scan(place: Path, scans: list[int]) -> None:
+    found = []
+    for rounded in (False, True):
+        with opened(place, rounded).judge(positive=[5]) as session:
+            judged = ([7, 9], [20, 21])
+            plain = session.supposing(k=30)
+            scans.clear()
+            both = plain, session.supposing(*judged, k=30)
+            found.append([[(h.picture, round(h.score, 4)) for h in r] for r in both])
+            assert bool(scans) != rounded
+    assert found[0] == found[1]
+
+
+def test_what_needs_every_position_scores_every_picture(place: Path, scans: list[int]) -> None:
+    with opened(place, True).judge(positive=[5]) as session:
+        scans.clear()
+        assert len(session.propose(5)) == 5
+        assert scans
