@@ -196,6 +196,19 @@ def test_an_answer_takes_one_pass_over_the_codes(
         assert columns.computed == n * n_segments
 
 
+def test_later_parts_of_a_list_are_not_cut_from_a_ranking_before_an_answer(own: Collection) -> None:
+    own.store_folder.fast = True
+    first = untagged("red")[0]
+
+    def part() -> list[int]:
+        return [h.picture for h in own.search("red", k=60, offset=0, cut=False)]
+
+    before = part()
+    own.judge("red").mark(negative=[first])
+    after = part()
+    assert sorted(before) == sorted(after) and before.index(first) < after.index(first)
+
+
 def test_kernels_that_are_kept_have_a_limit() -> None:
     codes = np.random.default_rng(0).integers(0, 256, (100, 8), np.uint8)
     columns = UpdateCache(most_bytes=3 * 400)

@@ -185,6 +185,10 @@ class AnswerLog:
         self.after = self.last = after
         self._events: list[Event] = []
 
+    def __len__(self) -> int:
+        """Return how many events say, or take back, an answer."""
+        return len(self._events)
+
     def read(self, log: EventLog) -> None:
         """Read what was added to the log."""
         last = log.last_seq()
@@ -245,11 +249,19 @@ class OnlineUpdates:
         In order of time.
     last_picture : int
         The largest id that the model may have learned from.
+    n_events : int, default=0
+        The events that the answers follow from: other answers have another number.
     """
 
     def __init__(
-        self, snapshot: Snapshot, model: WordModel, answers: Iterable[Answer], last_picture: int
+        self,
+        snapshot: Snapshot,
+        model: WordModel,
+        answers: Iterable[Answer],
+        last_picture: int,
+        n_events: int = 0,
     ) -> None:
+        self.n_events = n_events
         self._snapshot, self._model, self._last_picture = snapshot, model, last_picture
         self._newer = [s for s in snapshot.segments if len(s.ids) and s.ids[-1] > last_picture]
         self._answers: dict[int, list[Answer]] = {}
@@ -403,9 +415,9 @@ def with_updates(reader: Reader, model: WordModel) -> WordModel:
         if kept is None or kept.model != model.name:
             kept = _KEPT[folder] = _Kept(model.name, AnswerLog(seq))
         kept.answers.read(log)
-        state = (version, kept.answers.last)
+        state = (version, len(kept.answers))
         if kept.updates is None or kept.of != state:
             answers = kept.answers.answers()
-            kept.updates = OnlineUpdates(reader.snapshot, model, answers, last_picture)
+            kept.updates = OnlineUpdates(reader.snapshot, model, answers, last_picture, state[1])
             kept.of = state
         return replace(model, online=kept.updates)

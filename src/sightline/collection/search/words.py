@@ -256,8 +256,9 @@ class _Search:
         """Return what a ranking depends on besides the version and the pictures allowed."""
         options = replace(self.options, untagged=False, skip=None, count=False)
         folder = self.reader.store_folder
-        words = word_forms(self.reader), folder.starting_words
-        return self.query, options, self.asked.model is None, words, self.snapshot.engine
+        words, model = (word_forms(self.reader), folder.starting_words), self.asked.model
+        online = 0 if model is None or model.online is None else model.online.n_events
+        return self.query, options, model is None, online, words, self.snapshot.engine
 
     def _ranking(self, allowed: Ints | None) -> Callable[[int], ListRanking]:
         """Return what ranks the pictures allowed to some depth."""
@@ -445,7 +446,11 @@ class _Search:
 
 
 def _both(a: Ints, b: Ints) -> Ints:
-    return np.intersect1d(a, b, assume_unique=True)
+    few, many = (a, b) if len(a) <= len(b) else (b, a)
+    if len(few) * _FEWER > len(many):
+        return np.intersect1d(a, b, assume_unique=True)
+    at = np.minimum(np.searchsorted(many, few), len(many) - 1)
+    return few[many[at] == few]
 
 
 def _without(a: Ints, b: Ints) -> Ints:
@@ -467,4 +472,6 @@ def _between(
 _BARELY = np.float32(1e-3)
 # The factor by which the depth of reading grows where a sign moves pictures down.
 _DEEPER = 4
+# Where one of two lists is so many times shorter, its ids are looked up in the other.
+_FEWER = 8
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))
