@@ -201,7 +201,7 @@ def test_later_parts_of_a_list_are_not_cut_from_a_ranking_before_an_answer(own: 
     first = untagged("red")[0]
 
     def part() -> list[int]:
-        return [h.picture for h in own.search("red", k=60, offset=0, cut=False)]
+        return [h.picture for h in own.search("red", k=200, offset=0, cut=False)]
 
     before = part()
     own.judge("red").mark(negative=[first])

@@ -169,7 +169,7 @@ def _regression(x: Floats | Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WordAnswer:
     """Whether a picture fits a term, and the event that says so."""
 
     picture: int
@@ -196,7 +196,7 @@ class AnswerLog:
             self._events += log.read(self.last, _KINDS, in_sessions=True)
             self.last = max([last, *(e.seq for e in self._events[-1:])])
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[WordAnswer]:
         """Return the last answer on each picture and term, in order of time."""
         undone, reverted = set(), set()
         for e in self._events:
@@ -204,7 +204,7 @@ class AnswerLog:
                 undone.add((e.session, e.body.get("mark")))
             elif e.kind == "session-reverted":
                 reverted.add(str(e.body.get("session")))
-        last: dict[tuple[int, int], Answer] = {}
+        last: dict[tuple[int, int], WordAnswer] = {}
         judged_not: dict[str | None, list[int]] = {}
         for e in self._events:
             if e.session in reverted or (e.session, e.body.get("mark")) in undone:
@@ -217,7 +217,7 @@ class AnswerLog:
         return list(last.values())
 
 
-def _answers_of(e: Event, judged_not: Sequence[int]) -> Iterator[Answer]:
+def _answers_of(e: Event, judged_not: Sequence[int]) -> Iterator[WordAnswer]:
     """Yield what one event answers; `judged_not` are those that its session judged not to fit."""
     if e.picture is None:
         return
@@ -226,14 +226,14 @@ def _answers_of(e: Event, judged_not: Sequence[int]) -> Iterator[Answer]:
         fits = float(str(e.body.get("relevance", 0))) > 0
         # Of several words it is not known which one does not fit.
         for word in words if fits or len(words) == 1 else ():
-            yield Answer(e.picture, term_id(word), fits, e.seq)
+            yield WordAnswer(e.picture, term_id(word), fits, e.seq)
     elif e.kind == "words" and str(e.body.get("source", "")).startswith(OF_SESSION):
         given = e.body.get("tags")
         labels = tuple(str(t) for t in given) if isinstance(given, list) else ()
         for word in caption_terms(Tags(str(e.body["source"]), labels)):
-            yield Answer(e.picture, term_id(word), True, e.seq)
+            yield WordAnswer(e.picture, term_id(word), True, e.seq)
             for picture in judged_not:
-                yield Answer(picture, term_id(word), False, e.seq)
+                yield WordAnswer(picture, term_id(word), False, e.seq)
 
 
 class OnlineUpdates:
@@ -257,14 +257,14 @@ class OnlineUpdates:
         self,
         snapshot: Snapshot,
         model: WordModel,
-        answers: Iterable[Answer],
+        answers: Iterable[WordAnswer],
         last_picture: int,
         n_events: int = 0,
     ) -> None:
         self.n_events = n_events
         self._snapshot, self._model, self._last_picture = snapshot, model, last_picture
         self._newer = [s for s in snapshot.segments if len(s.ids) and s.ids[-1] > last_picture]
-        self._answers: dict[int, list[Answer]] = {}
+        self._answers: dict[int, list[WordAnswer]] = {}
         named = [(int(model.aliases.names_of(np.array([a.term]))[0]), a) for a in answers]
         published = set(model.terms[model.published].tolist())
         for term, a in named:
@@ -380,7 +380,7 @@ def _stored(
 
 
 @dataclass(slots=True)
-class _Kept:
+class _ServedUpdates:
     """The answers to a model, and the updates that were made of them last."""
 
     model: str
@@ -389,7 +389,7 @@ class _Kept:
     updates: OnlineUpdates | None = None
 
 
-_KEPT: WeakKeyDictionary[StoreFolder, _Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[StoreFolder, _ServedUpdates] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
@@ -413,7 +413,7 @@ def with_updates(reader: Reader, model: WordModel) -> WordModel:
     with _LOCK, contextlib.closing(EventLog(folder.events, write=False)) as log:
         kept = _KEPT.get(folder)
         if kept is None or kept.model != model.name:
-            kept = _KEPT[folder] = _Kept(model.name, AnswerLog(seq))
+            kept = _KEPT[folder] = _ServedUpdates(model.name, AnswerLog(seq))
         kept.answers.read(log)
         state = (version, len(kept.answers))
         if kept.updates is None or kept.of != state:

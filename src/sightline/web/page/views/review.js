@@ -182,7 +182,7 @@ class Review {
     try {
       const n = await this.queue.apply();
       if (n === null) say("Your answers are saved. Another process is changing the store; accepted words are added to pictures after the next review.");
-      else if (n) say(`The words of ${some(n, "picture", "pictures")} changed. Train again so that the model knows them.`);
+      else if (n) say(`The words of ${some(n, "picture", "pictures")} changed, and count in searches at once. The next training learns from them.`);
     } catch (e) {
       say(`Your answers are saved, but are not added to pictures yet: ${e instanceof Error ? e.message : e}`);
     }

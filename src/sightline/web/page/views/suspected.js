@@ -120,7 +120,7 @@ class Suspected {
     if (!response) return;
     this.about.textContent =
       `Of ${some(response.tags, "tag")} that the model of words has learned from, about ${count(Math.round(response.expected))} are wrong. ` +
-      "These are the most doubtful ones. Answers are saved at once, and the next training learns from them. Files keep their tags.";
+      "These are the most doubtful ones. Answers are saved and count in searches at once, and the next training learns from them. Files keep their tags.";
     const answered = counts.yes + counts.no ? ` · ${counts.no} kept, ${counts.yes} removed${waiting ? ` · saving ${waiting}…` : " · saved"}` : "";
     this.status.textContent = `${some(list.length, "suspected mislabel")}${more ? " shown" : ""}${answered}`;
     this.back.disabled = !turns.length;
