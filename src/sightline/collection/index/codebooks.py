@@ -10,6 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,20 +33,20 @@ SEED = 0
 
 
 def resolved(
-    writer: Writer, requests: Sequence[FeatureRequest], size: int
+    models: Path, codebooks: Sequence[str], requests: Sequence[FeatureRequest], size: int
 ) -> tuple[FeatureRequest, ...]:
     """Return the features wanted, those that were fitted before with their codebook."""
-    books = {Fingerprint.parse(name).name: name for name in writer.version.codebooks}
+    books = {Fingerprint.parse(name).name: name for name in codebooks}
     return tuple(
-        _with_codebook(writer, w, books[w.name], size)
+        _with_codebook(models, w, books[w.name], size)
         if not w.fingerprint and w.name in books
         else w
         for w in requests
     )
 
 
-def _with_codebook(writer: Writer, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:
-    place = f"{w.place.partition('@')[0]}@{arrays_file(writer.store_folder.models, codebook)}"
+def _with_codebook(models: Path, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:
+    place = f"{w.place.partition('@')[0]}@{arrays_file(models, codebook)}"
     feature = load_feature(place)
     print_of = fingerprint(feature, size)
     return replace(w, place=place, fingerprint=print_of, length=feature.length)
@@ -74,7 +75,7 @@ def fit_missing(
         progress.finish()
         name = save_model(writer.store_folder.models, w.name, {"pictures": len(sample)}, arrays)
         writer.publish_codebook(name)
-        fitted.append(_with_codebook(writer, w, name, options.limits.side))
+        fitted.append(_with_codebook(writer.store_folder.models, w, name, options.limits.side))
     return tuple(fitted)
 
 
