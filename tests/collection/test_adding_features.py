@@ -25,6 +25,7 @@ from sightline.vectors import Fingerprint
 from tests.factories import plugin_features as made
 from tests.factories.photos import make_photos
 from tests.factories.plugins import plugged
+from tests.factories.recorded_progress import RecordedProgress
 
 # All that the rows of pictures hold, by path and by part.
 Rows = dict[bytes, dict[str, bytes]]
@@ -273,3 +274,24 @@ def test_a_feature_of_other_settings_takes_the_place_of_its_rows(collection: Col
     assert counting.described == {"ColorMoments": 12}
     state = {f.name: f for f in feature_states(other.store_folder)}["color"]
     assert state.fingerprint == fingerprint(ColorMoments(), 200) and state.pictures == 12
+
+
+@pytest.mark.parametrize("features", [["color"], []])
+def test_progress_counts_pictures_that_are_done_not_those_decoded_ahead(
+    tmp_path: Path, features: list[str]
+) -> None:
+    progress = RecordedProgress()
+
+    class Watching(InlineCompute):
+        ahead = 0
+
+        def run(self, task: str, jobs: Iterable[Job], kind: WorkerKind) -> Iterator[Done | Failed]:
+            for i, answer in enumerate(super().run(task, jobs, kind)):
+                if task == DESCRIBE_TASK:
+                    self.ahead = max(self.ahead, progress.done - i)
+                yield answer
+
+    watching = Watching()
+    c = Collection.open(make_photos(tmp_path / "photos", 20), store=tmp_path / "store")
+    c.index(features=features, progress=progress, compute=watching)
+    assert watching.ahead == 0 and progress.all()[1:3] == (20, 20)

@@ -103,8 +103,9 @@ class PictureReader:
         begun, more, stopped = time.monotonic(), False, False
         try:
             for t, result in zip(todo, answers, strict=False):
-                self.progress.advance()
                 picture = result if isinstance(result, Failed) else self._checked(result)
+                if isinstance(picture, Failed) or not self.options.features:
+                    self.progress.advance()
                 if isinstance(picture, Failed) and t.known is not None:
                     self._report_without(t, self.lacks[t.known.picture], picture.reason)
                 elif isinstance(picture, Failed):
@@ -166,6 +167,8 @@ class PictureReader:
         )
         answers = self.compute.run(DESCRIBE_TASK, jobs, "describe")
         for r, result in zip(read, answers, strict=True):
+            # Only now: decoding runs ahead, and is many times as fast.
+            self.progress.advance()
             if isinstance(result, Failed):
                 self._report_without(r.todo, r.requests, result.reason)
             else:
