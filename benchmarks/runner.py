@@ -18,6 +18,7 @@ SUBJECTS = (
     "isolation-cost",
     "top-1m-128",
     "engines",
+    "describe",
     "extraction",
     "lbp",
     "descriptors",

@@ -13,12 +13,14 @@ import pytest
 from PIL import Image
 
 import sightline.collection.index.batches as reading
+from sightline import plugins
 from sightline.collection import Collection
 from sightline.collection.index.status import feature_states
 from sightline.compute.features import DESCRIBE_TASK, fingerprint
 from sightline.compute.inline import InlineCompute
 from sightline.contracts import Done, Failed, Job, WorkerKind
 from sightline.errors import Interrupted
+from sightline.features.deep import session
 from sightline.features.whole.color import ColorMoments
 from sightline.pictures.reading import READ_TASK
 from sightline.vectors import Fingerprint
@@ -295,3 +297,50 @@ def test_progress_counts_pictures_that_are_done_not_those_decoded_ahead(
     c = Collection.open(make_photos(tmp_path / "photos", 20), store=tmp_path / "store")
     c.index(features=features, progress=progress, compute=watching)
     assert watching.ahead == 0 and progress.all()[1:3] == (20, 20)
+
+
+@pytest.fixture
+def earlier(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    """Return a collection that an earlier version described."""
+    if not session.is_available():
+        pytest.skip("needs the extra deep")
+    current = plugins.place
+
+    def place(kind: str, name: str) -> str:
+        return "sightline.features.deep.earlier:deep" if name == "deep" else current(kind, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(plugins, "place", place)
+        collection.index(features=["deep"], compute=InlineCompute())
+    return collection
+
+
+def test_rows_of_an_earlier_definition_stay_in_use(earlier: Collection) -> None:
+    before = stored(earlier)
+    assert earlier.preview().features == {}
+    counting = Counting()
+    assert earlier.index(compute=counting).described == 0 and not counting.described
+    shutil.copy(folder(earlier) / "000.jpg", folder(earlier) / "copy.jpg")
+    earlier.index(compute=counting)
+    assert counting.described == {"ColorMoments": 1, "deep": 1}
+    after = stored(earlier)
+    assert_kept(before, after)
+    assert after[b"copy.jpg"]["deep"] == before[b"000.jpg"]["deep"]
+    example = os.fsdecode(folder(earlier) / "000.jpg")
+    other = shutil.copy(example, folder(earlier).parent / "elsewhere.jpg")
+    hits = earlier.search("", positive=[os.fspath(other)], feature="deep", compute=counting).hits
+    assert {h.path for h in hits[:2]} == {b"000.jpg", b"copy.jpg"}
+
+
+def test_a_refit_describes_by_the_current_definition(earlier: Collection) -> None:
+    before = stored(earlier)
+    assert earlier.preview(refit=True).features == {"deep": 12}
+    counting = Counting()
+    report = earlier.index(refit=True, compute=counting)
+    assert counting.described == {"DeepVector": 12} and report.described == 12
+    after = stored(earlier)
+    assert all(after[path]["color"] == parts["color"] for path, parts in before.items())
+    assert all(after[path]["deep"] != parts["deep"] for path, parts in before.items())
+    assert earlier.index(compute=counting).described == 0
+    with earlier.store_folder.reader() as reader:
+        assert len({f for s in reader.snapshot.segments for f in s.features}) == 2

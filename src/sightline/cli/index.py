@@ -92,7 +92,12 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     metavar="FILE|NAME",
     help="Stop reading a file of vectors, and drop them.",
 )
-@click.option("--refit", is_flag=True, help="Fit the codebooks of features again.")
+@click.option(
+    "--refit",
+    is_flag=True,
+    help="Fit the codebooks of features again, and compute anew "
+    "the features that earlier versions defined otherwise.",
+)
 @click.option("--workers", type=int, help="Number of worker processes; 0 for one per core.")
 @compute_option
 @click.option("--shards", type=int, help="Number of data-parallel shards for k-means.")

@@ -23,7 +23,9 @@ from sightline.compute.features import feature_class, fingerprint, load_feature
 from sightline.contracts import Compute, Done, Json, Part, PartDone, Progress, SerialMapper
 from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request
+from sightline.registry import definitions
 from sightline.store.models import arrays_file, save_model
+from sightline.store.versions import Version
 from sightline.store.writer import Writer
 from sightline.vectors import Fingerprint
 
@@ -33,16 +35,31 @@ SEED = 0
 
 
 def resolved(
-    models: Path, codebooks: Sequence[str], requests: Sequence[FeatureRequest], size: int
+    models: Path, version: Version, requests: Sequence[FeatureRequest], size: int
 ) -> tuple[FeatureRequest, ...]:
-    """Return the features wanted, those that were fitted before with their codebook."""
-    books = {Fingerprint.parse(name).name: name for name in codebooks}
+    """Return the features wanted as the rows of a version have them.
+
+    Those that were fitted before have their codebook, and those whose rows are by an earlier
+    definition keep that, as long as there are none by the current one.
+    """
+    books = {Fingerprint.parse(name).name: name for name in version.codebooks}
+    stored = {f.feature for s in version.segments for f in s.features}
     return tuple(
         _with_codebook(models, w, books[w.name], size)
         if not w.fingerprint and w.name in books
-        else w
+        else _as_stored(w, stored, size)
         for w in requests
     )
+
+
+def _as_stored(w: FeatureRequest, stored: set[str], size: int) -> FeatureRequest:
+    names = {Fingerprint.parse(f).name for f in stored}
+    for place in definitions(w.name, w.place)[1:]:
+        if w.fingerprint not in stored and w.name in names:
+            print_of = fingerprint(load_feature(place), size)
+            if print_of in stored:
+                return replace(w, place=place, fingerprint=print_of)
+    return w
 
 
 def _with_codebook(models: Path, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:

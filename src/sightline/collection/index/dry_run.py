@@ -74,7 +74,7 @@ def preview(
         files = WordFiles(tables, root, effective_rules({}, tables, rules), plan.present([]))
         return _preview_of(plan, set(), _to_compute(plan, options, None), files, {})
     with store_folder.reader() as reader:
-        options = _with_codebooks(reader, options)
+        options = _as_stored(reader, options)
         plan = _plan(reader, root, options)
         catalogue = reader.catalogue
         paths = [
@@ -90,14 +90,13 @@ def preview(
         return _preview_of(plan, reworded, features, files, changes)
 
 
-def _with_codebooks(reader: Reader, options: IndexOptions) -> IndexOptions:
-    """Return options whose fitted features have the codebooks of the version."""
+def _as_stored(reader: Reader, options: IndexOptions) -> IndexOptions:
+    """Return options with features as the rows of the version have them."""
     if options.refit:
         return options
     store_folder = reader.store_folder
-    codebooks = store_folder.versions.read(reader.snapshot.version).codebooks
-    size = options.limits.side
-    features = resolved(store_folder.models, codebooks, options.features, size)
+    version = store_folder.versions.read(reader.snapshot.version)
+    features = resolved(store_folder.models, version, options.features, options.limits.side)
     return replace(options, features=features)
 
 

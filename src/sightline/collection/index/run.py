@@ -222,7 +222,7 @@ class IndexRun:
             size = self.options.limits.side
             features = codebooks.resolved(
                 self.writer.store_folder.models,
-                self.writer.version.codebooks,
+                self.writer.version,
                 self.options.features,
                 size,
             )
