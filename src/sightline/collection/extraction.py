@@ -130,7 +130,7 @@ class Extractor:
         self, root: bytes, paths: Iterable[bytes], limits: ReadLimits
     ) -> Iterator[DecodedPicture]:
         files = (PictureFile(path, 0, 0) for path in paths)
-        jobs = [request(root, f, limits, pixels=True) for f in files]
+        jobs = [request(root, f, limits, pixels=True, known="") for f in files]
         for result in self.compute.run(READ_TASK, jobs, "decode"):
             if isinstance(result, Failed):
                 yield DecodedPicture(failure=result.reason)

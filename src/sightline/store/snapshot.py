@@ -225,7 +225,7 @@ class Snapshot:
         return all_terms[counts > 0], counts[counts > 0]
 
     def thumbnail(self, picture: int) -> bytes:
-        """Return a picture's thumbnail, a small JPEG without any metadata."""
+        """Return a picture's thumbnail, a small file without any metadata."""
         s, row = self._find(picture)
         return s.thumbnail(row)
 

@@ -26,6 +26,7 @@ from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
 from sightline.pictures.tally import Loss, Tally
 from sightline.records import Batch, FeatureRows, Skipped, SparseRows, Tags, shown
+from sightline.store.catalogue import KnownPicture
 from sightline.store.events import Event, NewEvent
 from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, FileStamp, Writer
@@ -82,7 +83,10 @@ class PictureReader:
         if not files:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
-        jobs = (request(self.root, t.file, limits, pixels=pixels) for t in files)
+        jobs = (
+            request(self.root, t.file, limits, pixels=pixels, known=t.known and t.known.sha)
+            for t in files
+        )
         answers = prefetch(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
         self.progress.start("index" if plan.read else "describe", len(files))
         todo = iter(files)
@@ -103,7 +107,7 @@ class PictureReader:
         begun, more, stopped = time.monotonic(), False, False
         try:
             for t, result in zip(todo, answers, strict=False):
-                picture = result if isinstance(result, Failed) else self._checked(result)
+                picture = result if isinstance(result, Failed) else self._checked(result, t.known)
                 if isinstance(picture, Failed) or not self.options.features:
                     self.progress.advance()
                 if isinstance(picture, Failed) and t.known is not None:
@@ -132,7 +136,7 @@ class PictureReader:
             raise KeyboardInterrupt
         return more
 
-    def _checked(self, result: Done) -> PictureRead | Failed:
+    def _checked(self, result: Done, known: KnownPicture | None) -> PictureRead | Failed:
         """Return what a worker sent, checked: a hostile picture may control the worker."""
         try:
             picture = answer(result)
@@ -140,6 +144,8 @@ class PictureReader:
             return Failed("crash", "it made the decoder send an answer that makes no sense")
         if self.options.features and picture.rgb is None:
             return Failed("crash", "it made the decoder send no pixels")
+        if not picture.thumbnail and (known is None or picture.sha != known.sha):
+            return Failed("crash", "it made the decoder send no thumbnail")
         return picture
 
     def _words(self, todo: ToRead, r: PictureRead) -> dict[str, Tags]:

@@ -143,7 +143,7 @@ def _sample(
 ) -> list[RGB]:
     """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
     chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.file.path).digest())[:SAMPLE]
-    jobs = (request(root, t.file, options.limits, pixels=True) for t in chosen)
+    jobs = (request(root, t.file, options.limits, pixels=True, known="") for t in chosen)
     sample: list[RGB] = []
     n_bytes = 0
     progress.start("sample", len(chosen))
