@@ -19,6 +19,7 @@ SUBJECTS = (
     "top-1m-128",
     "engines",
     "compact-lists",
+    "describe",
     "extraction",
     "lbp",
     "descriptors",

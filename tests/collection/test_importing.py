@@ -190,7 +190,7 @@ def give_counts(c: Collection) -> SparseRows:
         n = len(ids)
         index = np.arange(n, dtype=np.int32)
         rows = SparseRows("counts-0", 9, np.arange(n + 1), index, np.ones(n, np.float32))
-        batch = attaching._as_stored(snapshot, ids, [], [])
+        batch = snapshot.batch(ids, [])
         w.publish(Change(batches=[replace(batch, features=(rows,))]), finished=True)
     return rows
 

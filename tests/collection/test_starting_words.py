@@ -180,7 +180,7 @@ def test_without_the_feature_it_says_what_to_run(tmp_path: Path, feature: str) -
 
 
 def test_only_features_before_the_class_layer_have_one() -> None:
-    assert class_network(DeepVector()) is LITE0
+    assert class_network(DeepVector()) == (LITE0, 256)
     for other in (DeepScales(), DeepStages(), DeepVector(sizes=(224, 288), join="concat")):
         assert class_network(other) is None
 

@@ -22,7 +22,7 @@ EACH = 8
 
 def rows_of(classes: Sequence[int], noise: float = 0.5, seed: int = 0) -> NDArray[np.float32]:
     """Return unit vectors near the directions of classes."""
-    weights = class_layer(LITE0).weights[list(classes)]
+    weights = class_layer(LITE0, 256).weights[list(classes)]
     unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
     away = np.random.default_rng(seed).normal(size=unit.shape) * noise / np.sqrt(unit.shape[1])
     rows = np.asarray(unit + away, np.float32)

@@ -23,6 +23,7 @@ from sightline.pictures.reading import (
     request,
     words_of,
 )
+from sightline.pictures.thumbnails import media_type
 from sightline.records import Tags
 from tests.factories.picture_files import encoded, exif, good, pattern
 
@@ -57,7 +58,7 @@ def test_what_is_read_comes_back(tmp_path: Path, name: bytes) -> None:
     assert (got.width, got.height, got.format) == (60, 40, "PNG")
     assert got.mtime == os.stat(target).st_mtime_ns
     assert got.rgb is not None and np.array_equal(got.rgb, rgb)
-    assert got.thumbnail[:2] == b"\xff\xd8" and got.thumbnail[-2:] == b"\xff\xd9"
+    assert media_type(got.thumbnail) == "image/webp"
     assert answer(read(tmp_path, name, pixels=False)).rgb is None
 
 
@@ -172,6 +173,20 @@ def test_descriptors_are_given_back(places: tuple[Path, Path]) -> None:
         refused(inside, "sub/pipe.png")
         refused(inside, "sub/none/a.png")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_known_content_gets_no_thumbnail_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(good("PNG"))
+    (file,) = walk(os.fsencode(tmp_path))
+    assert isinstance(file, PictureFile)
+    sha = hashlib.sha256(good("PNG")).hexdigest()
+    sizes = []
+    for known in (sha, "", "0" * 64, None):
+        job = request(os.fsencode(tmp_path), file, ReadLimits(), pixels=True, known=known)
+        got = answer(read_picture(job.args, memoryview(b""), True))
+        assert got.sha == sha and got.rgb is not None
+        sizes.append(len(got.thumbnail) > 0)
+    assert sizes == [False, False, True, True]
 
 
 # -- a worker that was taken over ----------------------------------------------------------------

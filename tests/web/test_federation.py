@@ -63,7 +63,7 @@ def test_hits_name_their_collection_and_lead_to_its_pictures(
         (small,) = c.pictures.thumbnails([picture])
         reply = several.ask("GET", str(h["thumbnail"]))
         assert reply.status == 200 and reply.body == small
-        assert reply.headers["content-type"] == "image/jpeg"
+        assert reply.headers["content-type"] == "image/webp"
         again = several.ask(
             "GET", str(h["thumbnail"]), headers={"If-None-Match": reply.headers["etag"]}
         )

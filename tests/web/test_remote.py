@@ -102,7 +102,7 @@ def test_a_server_is_a_member(taught: Collection, tmp_path: Path) -> None:
         assert "there is no word model yet" in " ".join(both.search("red").lines())
         assert both.sizes() == local.sizes()
         (first,) = both.search("red", 1).hits[:1]
-        assert remote.thumbnail(first.hit.picture)[:3] == b"\xff\xd8\xff"
+        assert remote.thumbnail(first.hit.picture)[:4] == b"RIFF"
         late = both.search("red", 50, filters=Filters(tagged=True, after=0, min_side=1))
         assert {h.collection for h in late} == {"here", "there"}
         assert "folder" in both.search("red", 5, filters=Filters(folder="late")).members[1].problem

@@ -67,7 +67,7 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     multiple=True,
     cls=ListingOption,
     listing=feature_names,
-    help="A feature to compute for every picture, or a set of them:",
+    help="A feature to compute for every picture from now on too, or a set of them:",
 )
 @click.option(
     "--vectors",
@@ -92,7 +92,12 @@ _ALLOW_EMPTY = "Allow indexing an empty folder, which removes all pictures from 
     metavar="FILE|NAME",
     help="Stop reading a file of vectors, and drop them.",
 )
-@click.option("--refit", is_flag=True, help="Fit the codebooks of features again.")
+@click.option(
+    "--refit",
+    is_flag=True,
+    help="Fit the codebooks of features again, and compute anew "
+    "the features that earlier versions defined otherwise.",
+)
 @click.option("--workers", type=int, help="Number of worker processes; 0 for one per core.")
 @compute_option
 @click.option("--shards", type=int, help="Number of data-parallel shards for k-means.")
@@ -140,8 +145,7 @@ def index(
     from sightline.pictures.word_columns import ColumnRules
     from sightline.progress import ProgressBar
 
-    if features:
-        flags["features"] = ",".join(features)
+    named = [name.strip() for given in features for name in given.split(",") if name.strip()]
     c = open_collection(folder or collection, store, writes=True, **flags)
     # With both kinds of files in one call, the key column is that of the vectors.
     key_of_words, key_column = ("", key_column) if vectors or not words else (key_column, "")
@@ -149,7 +153,8 @@ def index(
     if dry_run:
         return _preview(
             c, as_json, words=words, forget_words=forget_words, columns=columns,
-            vectors=vectors, by_order=by_order, key_column=key_column,
+            features=named, vectors=vectors, by_order=by_order, key_column=key_column,
+            refit=refit,
         )  # fmt: skip
     from sightline.cli.log import logged
     from sightline.collection.index.skipped import skip_lines
@@ -159,6 +164,7 @@ def index(
             words=words,
             forget_words=forget_words,
             columns=columns,
+            features=named,
             vectors=vectors,
             forget_vectors=forget_vectors,
             by_order=by_order,
@@ -180,6 +186,7 @@ def index(
         for summary in [t.summary() for t in report.tables] + [v.summary() for v in report.vectors]:
             click.echo(summary)
         reused = f", {report.reused} reused" if report.reused else ""
+        reused += f", {report.described} described" if report.described else ""
         click.echo(
             f"{report.seen} seen = {report.indexed} indexed + {len(report.skipped)} skipped "
             f"({report.added} new, {report.changed} changed, {report.moved} moved, "
@@ -206,12 +213,16 @@ def _preview(c: Collection, as_json: bool, **given: Any) -> int:
         click.echo(f"would read {shown(todo.file.path)}")
     if len(p.plan.read) > 20:
         click.echo(f"… and {len(p.plan.read) - 20} more")
+    for name, n in p.features.items():
+        click.echo(f"would compute {name} for {n} pictures")
     for line in skip_lines(p.groups, p.left_out, left_out_new=True):
         click.echo(line, err=True)
     for table in p.tables:
         click.echo(table.summary())
+    described = f"{p.described} that lack features + " if p.described else ""
     click.echo(
         f"{p.plan.seen} seen = {len(p.plan.read)} to read + {p.reworded} with changed words + "
-        f"{p.skipped} skipped + {p.same} as they were; {len(p.plan.vanished)} no longer there"
+        f"{described}{p.skipped} skipped + {p.same} as they were; "
+        f"{len(p.plan.vanished)} no longer there"
     )
     return 0

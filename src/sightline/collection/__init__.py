@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sightline.collection.engines import Engines
     from sightline.collection.explain import Explanation
     from sightline.collection.export.run import ExportReport
-    from sightline.collection.index.plan import Preview
+    from sightline.collection.index.dry_run import Preview
     from sightline.collection.index.run import IndexReport
     from sightline.collection.index.status import Status
     from sightline.collection.models import Models
@@ -185,7 +185,7 @@ class Collection:
         columns : ColumnRules
             What columns of these tables hold where their names do not say; remembered with them.
         features : sequence of str
-            Features to compute for every picture, from now on.
+            More features to compute for every picture, from now on.
         vectors : sequence of str
             Files of vectors you computed (.npy, .npz, .parquet, .safetensors), each `FILE` or
             `NAME=FILE`, to keep as a feature from now on.
@@ -197,7 +197,7 @@ class Collection:
         key_column : str
             The column or array of `vectors` that holds paths or file names, if not known by name.
         refit : bool
-            Fit the codebooks of fitted features again; every picture is then described again.
+            Fit the codebooks of fitted features again, and compute these for every picture.
         retry : bool
             Try again the files that were skipped before.
         allow_empty : bool
@@ -217,15 +217,17 @@ class Collection:
         words: Paths = (),
         forget_words: Paths = (),
         columns: ColumnRules = BY_NAME,
+        features: Sequence[str] = (),
         vectors: Sequence[str] = (),
         by_order: bool = False,
         key_column: str = "",
+        refit: bool = False,
     ) -> Preview:
         """Return what `index` would do now, without doing it; it raises what `index` would."""
         from sightline.collection.index import Sources, preview
 
         sources = Sources(words, forget_words, columns, vectors, (), by_order, key_column)
-        return preview(self, sources)
+        return preview(self, sources, features, refit=refit)
 
     def train(
         self,

@@ -31,6 +31,7 @@ from sightline.errors import DataError, SightlineError
 from sightline.pictures.folder import PictureFile
 from sightline.pictures.reading import READ_TASK, ReadLimits, answer, request
 from sightline.records import shown
+from sightline.registry import definitions
 from sightline.settings import Settings
 from sightline.store.folder import Reader
 from sightline.store.models import arrays_file
@@ -128,7 +129,8 @@ class Extractor:
     def _decoded(
         self, root: bytes, paths: Iterable[bytes], limits: ReadLimits
     ) -> Iterator[DecodedPicture]:
-        jobs = [request(root, PictureFile(path, 0, 0), limits, pixels=True) for path in paths]
+        files = (PictureFile(path, 0, 0) for path in paths)
+        jobs = [request(root, f, limits, pixels=True, known="") for f in files]
         for result in self.compute.run(READ_TASK, jobs, "decode"):
             if isinstance(result, Failed):
                 yield DecodedPicture(failure=result.reason)
@@ -161,7 +163,7 @@ def _class_path(reader: Reader, expected: str, codebooks: Sequence[str], size: i
     name = Fingerprint.parse(expected).name
     try:
         place = plugins.place("features", name)
-        places = [place]
+        places = list(definitions(name, place))
         if is_fitted(place):
             of_feature = [b for b in codebooks if Fingerprint.parse(b).name == name]
             places = [f"{place}@{arrays_file(reader.store_folder.models, b)}" for b in of_feature]

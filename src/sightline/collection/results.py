@@ -283,11 +283,14 @@ def _cell(hit: Hit, thumbnail: bytes) -> str:
     import base64
     import html
 
+    from sightline.pictures.thumbnails import media_type
+
     name = html.escape(hit.name)
     data = base64.b64encode(thumbnail).decode("ascii")
     picture = "(no picture)"
     if data:
-        picture = f'<img src="data:image/jpeg;base64,{data}" alt="{name}" style="max-width:100%">'
+        source = f"data:{media_type(thumbnail)};base64,{data}"
+        picture = f'<img src="{source}" alt="{name}" style="max-width:100%">'
     caption = f"<figcaption>{hit.label}<br>{name}</figcaption>"
     style = f"margin:0;width:{_THUMBNAIL_PIXELS}px;overflow-wrap:anywhere"
     return f'<figure style="{style}">{picture}{caption}</figure>'

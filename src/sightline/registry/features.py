@@ -35,6 +35,9 @@ class FeatureEntry:
         Sessions learn by the feature with the smallest value.
     vector : bool
         Whether it is one vector for a picture, by which pictures can be ranked and compared.
+    earlier : str
+        Import path of what returns the feature as an earlier version defined it; "" if it is as it
+        was.
     """
 
     class_path: str
@@ -44,21 +47,32 @@ class FeatureEntry:
     group: str = ""
     session_preference: int = _OTHER
     vector: bool = True
+    earlier: str = ""
 
 
 def _deep(
-    path: str, about: str, length: int, session_preference: int = _OTHER_DEEP
+    path: str,
+    about: str,
+    length: int,
+    session_preference: int = _OTHER_DEEP,
+    earlier: str = "",
 ) -> FeatureEntry:
+    package = "sightline.features.deep"
+    earlier = f"{package}.earlier:{earlier}" if earlier else ""
     return FeatureEntry(
-        f"sightline.features.deep.{path}", about, "deep", length, "deep", session_preference
+        f"{package}.{path}", about, "deep", length, "deep", session_preference, earlier=earlier
     )
 
 
 FEATURES: dict[str, FeatureEntry] = {
-    "deep": _deep("vector:DeepVector", "last layer of a small network", 1280, 2),
+    "deep": _deep("vector:DeepVector", "last layer of a small network", 1280, 2, "deep"),
     "deep-scales": _deep("vector:DeepScales", "last layer, averaged over three sizes", 1280, 3),
-    "deep-stages": _deep("stages:DeepStages", "mean activations of middle layers", 2976),
-    "deep-peaks": _deep("stages:DeepPeaks", "strongest activations of middle layers", 1824),
+    "deep-stages": _deep(
+        "stages:DeepStages", "mean activations of middle layers", 2976, earlier="deep_stages"
+    ),
+    "deep-peaks": _deep(
+        "stages:DeepPeaks", "strongest activations of middle layers", 1824, earlier="deep_peaks"
+    ),
     "deep-grid": _deep("maps:DeepGrid", "last layer in 2×2 cells", 5120),
     "deep-medium": _deep("large:DeepMedium", "last layer of a larger network", 1280, 1),
     "deep-medium-stages": _deep(
@@ -208,6 +222,18 @@ FEATURE_SETS: dict[str, tuple[str, ...]] = {
 
 NO_VECTORS = frozenset(name for name, entry in FEATURES.items() if not entry.vector)
 """The features that are not vectors: pictures are neither ranked nor compared by them."""
+
+
+def definitions(name: str, class_path: str) -> tuple[str, ...]:
+    """Return the import paths of a feature's definitions, the current one first.
+
+    >>> definitions("deep", "sightline.features.deep.vector:DeepVector")[1]
+    'sightline.features.deep.earlier:deep'
+    >>> definitions("mine", "my_package:Mine")
+    ('my_package:Mine',)
+    """
+    entry = FEATURES.get(name)
+    return (class_path, entry.earlier) if entry and entry.earlier else (class_path,)
 
 
 def feature_group(name: str) -> str:

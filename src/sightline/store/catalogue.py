@@ -80,6 +80,12 @@ class KnownPicture:
         """How the picture's row is out of date; None if it is not."""
         return Outdated.of(self.stamps)
 
+    @property
+    def plain_stamps(self) -> str:
+        """The stamps of its word files, whether or not its row is out of date."""
+        outdated = self.outdated
+        return outdated.stamps if outdated else self.stamps
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

@@ -4,7 +4,7 @@ The base file of a segment holds, for its pictures in ascending order of id,
   ids                            int64
   word_start, word               the words of each picture, as positions in `terms`
   terms, term_start, term_row    the inverted index: for each term the rows that have it
-  thumb_start, thumb             thumbnails as JPEG, one after another
+  thumb_start, thumb             thumbnails, one after another
 Each feature has a file of its own (see matrices), and so have the scores of a model (see scores).
 """
 
@@ -192,7 +192,7 @@ class OpenSegment:
         return np.asarray(self.base["terms"][self.base["word"][start[row] : start[row + 1]]])
 
     def thumbnail(self, row: int) -> bytes:
-        """Return a picture's thumbnail as JPEG bytes."""
+        """Return a picture's thumbnail, a WebP or (of earlier versions) JPEG file."""
         start = self.base["thumb_start"]
         return bytes(self.base["thumb"][start[row] : start[row + 1]].tobytes())
 

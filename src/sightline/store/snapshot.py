@@ -6,7 +6,7 @@ even after a later publish has unlinked them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from sightline._typing import Ints
 from sightline.errors import CollectionError
-from sightline.records import DenseQuery, FeatureRows, SparseQuery, SparseRows, Top, WordQuery
+from sightline.records import (
+    Batch,
+    DenseQuery,
+    FeatureRows,
+    SparseQuery,
+    SparseRows,
+    Top,
+    WordQuery,
+)
 from sightline.store.engines import flat, word_rows
 from sightline.store.engines.candidates import Engine
 from sightline.store.engines.quantised import Quantised
@@ -242,7 +250,7 @@ class Snapshot:
         return all_terms[counts > 0], counts[counts > 0]
 
     def thumbnail(self, picture: int) -> bytes:
-        """Return a picture's thumbnail, a small JPEG without any metadata."""
+        """Return a picture's thumbnail, a small file without any metadata."""
         s, row = self._find(picture)
         return s.thumbnail(row)
 
@@ -295,6 +303,23 @@ class Snapshot:
             if len(group):
                 groups.setdefault(tuple(sorted(s.features)), []).append(group)
         return [(features, np.sort(np.concatenate(ids))) for features, ids in groups.items()]
+
+    def batch(self, pictures: Ints, features: Iterable[str]) -> Batch:
+        """Return pictures (ids ascending) as they are stored, with some of their features."""
+        terms: dict[int, tuple[int, ...]] = {}
+        thumbnails: dict[int, bytes] = {}
+        for s in self.segments:
+            for row in s.rows_of(pictures).tolist():
+                picture = int(s.ids[row])
+                terms[picture] = tuple(s.words(row).tolist())
+                thumbnails[picture] = s.thumbnail(row)
+        ids = pictures.tolist()
+        return Batch(
+            ids=pictures,
+            terms=tuple(terms[i] for i in ids),
+            thumbnails=tuple(thumbnails[i] for i in ids),
+            features=tuple(self.rows(f, pictures) for f in features),
+        )
 
     def _find(self, picture: int) -> tuple[OpenSegment, int]:
         for s in self.segments:

@@ -221,7 +221,7 @@ class Client:
         return tuple((w["word"], w["pictures"]) for w in answer["words"])
 
     def thumbnail(self, picture: int) -> bytes:
-        """Return the thumbnail of a picture as JPEG."""
+        """Return the thumbnail of a picture, WebP or JPEG."""
         return self.ask("GET", f"/v1/pictures/{picture}/thumbnail")[1]
 
     # -- sessions

@@ -43,7 +43,7 @@ class FederatedService(Front):
         return member
 
     def thumbnail(self, name: str, picture: int) -> bytes:
-        """Return the thumbnail of a picture of a member, as JPEG."""
+        """Return the thumbnail of a picture of a member, WebP or JPEG."""
         member = self.collections.members.get(name)
         if isinstance(member, RemoteMember):
             return member.thumbnail(picture)

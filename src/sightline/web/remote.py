@@ -2,8 +2,8 @@
 
 What the server sends is untrusted: it is limited in size and time, every field is checked, texts
 lose what cannot be printed, and a list that is not in the order of the merge is rejected as a
-whole. Links of the server are not used. A thumbnail is passed on only if it is a JPEG of a limited
-size; originals stay on the server.
+whole. Links of the server are not used. A thumbnail is passed on only if it is a WebP or JPEG file
+of a limited size; originals stay on the server.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sightline.collection.filters import Filters
 from sightline.errors import CollectionError, SightlineError, UsageError
 from sightline.federation.members import MemberHits, VectorRequest, WordRequest
 from sightline.federation.merge import is_ordered
+from sightline.pictures.thumbnails import media_type
 from sightline.records import Hit, MatchKind
 from sightline.web.client import Client, ServiceError
 from sightline.web.limits import MOST, PAGE
@@ -37,7 +38,6 @@ _ANSWER_BYTES, _THUMBNAIL_BYTES = 4_000_000, 1_000_000
 _PATH, _WORD, _REMARK, _LISTED = 4_096, 200, 300, 64
 # No score is larger.
 _MOST_SCORE = 1e9
-_JPEG = b"\xff\xd8\xff"
 _SIMILAR = frozenset({"similar"})
 _BY_WORDS = frozenset(get_args(MatchKind)) - _SIMILAR
 # A cosine, rounded.
@@ -121,10 +121,10 @@ class RemoteMember:
         return hits, answer, unlikely
 
     def thumbnail(self, picture: int) -> bytes:
-        """Return the thumbnail of a picture, if it is a JPEG."""
+        """Return the thumbnail of a picture, if it is one."""
         data = self._try(lambda: self._thumbnails.thumbnail(picture))
-        if not data.startswith(_JPEG):
-            raise CollectionError(f"What the server sent for picture {picture} is no JPEG.")
+        if not media_type(data):
+            raise CollectionError(f"What the server sent for picture {picture} is no thumbnail.")
         return bytes(data)
 
     def _asked(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import Interrupted, SightlineError
+from sightline.progress import Pace
 from sightline.records import shown
 from sightline.web.redaction import where_it_failed
 
@@ -36,16 +37,18 @@ class JobProgress:
 
     def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
         self._say, self._last = say, 0.0
-        self._what, self._total, self._done = "", None, 0  # type: str, int | None, int
+        self._what, self._total = "", None  # type: str, int | None
+        self._pace = Pace(0.0)
 
     def start(self, what: str, total: int | None) -> None:
         """Start a task."""
-        self._what, self._total, self._done = what, total, 0
+        self._what, self._total = what, total
+        self._pace = Pace(time.monotonic())
         self._tell("")
 
     def advance(self, n: int = 1) -> None:
         """Advance by `n` steps."""
-        self._done += n
+        self._pace.advance(n, time.monotonic())
         if time.monotonic() - self._last >= _TELL_SECONDS:
             self._tell("")
 
@@ -59,9 +62,16 @@ class JobProgress:
         self._tell("")
 
     def _tell(self, note: str) -> None:
-        self._last = time.monotonic()
-        state = {"what": self._what, "done": self._done, "total": self._total, "note": note}
+        now = self._last = time.monotonic()
+        pace = self._pace
+        rate, left = pace.rate(now), pace.seconds_left(now, self._total)
+        state = {"what": self._what, "done": pace.done, "total": self._total, "note": note}
+        state |= {"rate": _rounded(rate), "seconds_left": _rounded(left)}
         self._say({"kind": "progress", **state})
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 1)
 
 
 def run(

@@ -46,17 +46,19 @@ def here() -> Way:
     return way_to_show(os.environ, sys.stdout.isatty())
 
 
-def drawn(jpeg: bytes, way: Way) -> str:
+def drawn(thumbnail: bytes, way: Way) -> str:
     """Return the escape sequence that shows a thumbnail; empty without a graphics protocol."""
     if way == "iterm":
-        data = base64.b64encode(jpeg).decode("ascii")
-        what = f"inline=1;height={ROWS};preserveAspectRatio=1;size={len(jpeg)}"
+        data = base64.b64encode(thumbnail).decode("ascii")
+        what = f"inline=1;height={ROWS};preserveAspectRatio=1;size={len(thumbnail)}"
         return f"\x1b]1337;File={what}:{data}\x07"
     if not way:
         return ""
     from PIL import Image
 
-    picture = Image.open(io.BytesIO(jpeg), formats=("JPEG",)).convert("RGB")
+    from sightline.pictures.thumbnails import FORMATS
+
+    picture = Image.open(io.BytesIO(thumbnail), formats=FORMATS).convert("RGB")
     return _kitty(picture) if way == "kitty" else _sixel(picture)
 
 

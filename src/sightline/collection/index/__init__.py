@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sightline.collection.index import checks
@@ -12,7 +12,7 @@ from sightline.pictures.word_columns import BY_NAME, ColumnRules
 
 if TYPE_CHECKING:
     from sightline.collection import Collection
-    from sightline.collection.index.plan import Preview
+    from sightline.collection.index.dry_run import Preview
     from sightline.collection.index.run import IndexReport
     from sightline.contracts import Compute, Progress
 
@@ -96,15 +96,17 @@ def index(
         )
 
 
-def preview(collection: Collection, sources: Sources) -> Preview:
+def preview(
+    collection: Collection, sources: Sources, features: Sequence[str], *, refit: bool = False
+) -> Preview:
     """Return what `index` would do now; it raises what `index` would."""
+    from sightline.collection.index.dry_run import preview
     from sightline.collection.index.options import index_options
-    from sightline.collection.index.plan import preview
 
     c, store_folder = collection, collection.store_folder
     checks.check_indexable(c.root, store_folder)
     tables = checks.check_tables(sources.words, c.root, store_folder, sources.columns)
-    options = index_options(replace(c.settings, features=""))
+    options = index_options(c.settings, features, refit=refit)
     files = checks.read_vectors(sources.vectors, sources.by_order, sources.key_column)
     checks.check_vectors(store_folder, c.root, options, files, sources.by_order)
     forgotten = set(checks.real_paths(sources.forget_words))

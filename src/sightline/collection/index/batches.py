@@ -1,5 +1,8 @@
 """Reading pictures in batches: files to workers, answers to the log, rows to the store.
 
+A picture that only lacks features is decoded once more, and published anew with the words, the
+thumbnail and the features it has: none of them is computed again.
+
 A batch is published when it is full or some seconds old, so that little is read twice after a crash
 and search sees pictures early. Ctrl-C publishes the pictures read so far and stops.
 """
@@ -8,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sightline.collection.index import tags
-from sightline.collection.index.options import IndexOptions
+from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.collection.index.plan import Plan, ToRead, stamps_of
 from sightline.collection.index.tables import WordFiles
 from sightline.compute.features import DESCRIBE_TASK, Row, describe_job, rows_of, stacked
@@ -22,9 +25,12 @@ from sightline.compute.prefetch import prefetch
 from sightline.contracts import Compute, Done, Failed, Json, Progress
 from sightline.pictures.reading import READ_TASK, PictureRead, answer, request
 from sightline.pictures.tally import Loss, Tally
-from sightline.records import Batch, Skipped, Tags, shown
+from sightline.records import Batch, FeatureRows, Skipped, SparseRows, Tags, shown
+from sightline.store.catalogue import KnownPicture
 from sightline.store.events import Event, NewEvent
+from sightline.store.snapshot import Snapshot
 from sightline.store.writer import Change, FileStamp, Writer
+from sightline.vectors import Fingerprint
 
 BATCH = 1024
 BATCH_SECONDS = 10.0
@@ -34,11 +40,15 @@ Bad = list[tuple[Skipped, int, int]]
 
 @dataclass(slots=True)
 class _Read:
-    """A picture that was read: its data, its words, and its rows if it has them."""
+    """A picture that was read: its data, its words, and its rows if it has them.
+
+    `requests` are the features to compute.
+    """
 
     todo: ToRead
     picture: PictureRead
     words: dict[str, Tags]
+    requests: tuple[FeatureRequest, ...]
     rows: list[Row] | None = None
     number: int = 0
 
@@ -54,24 +64,32 @@ class PictureReader:
         options: IndexOptions,
         progress: Progress,
         files: WordFiles,
+        snapshot: Snapshot,
+        lacks: Mapping[int, tuple[FeatureRequest, ...]],
     ) -> None:
         self.root, self.writer, self.compute = root, writer, compute
         self.options, self.progress, self.files = options, progress, files
+        self.snapshot, self.lacks = snapshot, lacks
         self.skipped: list[Skipped] = []
         self.problems: list[str] = []
         self.losses, self.txt = Tally(), Tally()
-        self.added = self.changed = self.moved = 0
+        self.added = self.changed = self.moved = self.described = 0
         self._revived: set[int] = set()
 
     def read(self, plan: Plan) -> None:
         """Read everything the plan asks for."""
-        if not plan.read:
+        # A codebook may have been fitted again and be as it was.
+        files = [*plan.read, *(t for t in plan.describe if t.picture in self.lacks)]
+        if not files:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
-        jobs = (request(self.root, t.file, limits, pixels=pixels) for t in plan.read)
+        jobs = (
+            request(self.root, t.file, limits, pixels=pixels, known=t.known and t.known.sha)
+            for t in files
+        )
         answers = prefetch(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
-        self.progress.start("index", len(plan.read))
-        todo = iter(plan.read)
+        self.progress.start("index" if plan.read else "describe", len(files))
+        todo = iter(files)
         try:
             with contextlib.closing(answers):
                 while self._read_batch(plan, todo, answers):
@@ -89,14 +107,21 @@ class PictureReader:
         begun, more, stopped = time.monotonic(), False, False
         try:
             for t, result in zip(todo, answers, strict=False):
-                self.progress.advance()
-                picture = result if isinstance(result, Failed) else self._checked(result)
-                if isinstance(picture, Failed):
+                picture = result if isinstance(result, Failed) else self._checked(result, t.known)
+                if isinstance(picture, Failed) or not self.options.features:
+                    self.progress.advance()
+                if isinstance(picture, Failed) and t.known is not None:
+                    self._report_without(t, self.lacks[t.known.picture], picture.reason)
+                elif isinstance(picture, Failed):
                     bad = Skipped(t.file.path, picture.kind, picture.reason)
                     skipped.append((bad, t.file.size, t.file.mtime))
                     dead += [t.picture] if t.picture is not None else []
+                elif t.known is not None and picture.sha == t.known.sha:
+                    read.append(_Read(t, picture, {}, self.lacks[t.known.picture]))
                 else:
-                    read.append(_Read(t, picture, self._words(t, picture)))
+                    t = replace(t, known=None)  # Its file may have changed since it was planned.
+                    words = self._words(t, picture)
+                    read.append(_Read(t, picture, words, self.options.features))
                 if len(read) + len(skipped) >= BATCH or time.monotonic() - begun > BATCH_SECONDS:
                     more = True
                     break
@@ -111,7 +136,7 @@ class PictureReader:
             raise KeyboardInterrupt
         return more
 
-    def _checked(self, result: Done) -> PictureRead | Failed:
+    def _checked(self, result: Done, known: KnownPicture | None) -> PictureRead | Failed:
         """Return what a worker sent, checked: a hostile picture may control the worker."""
         try:
             picture = answer(result)
@@ -119,6 +144,8 @@ class PictureReader:
             return Failed("crash", "it made the decoder send an answer that makes no sense")
         if self.options.features and picture.rgb is None:
             return Failed("crash", "it made the decoder send no pixels")
+        if not picture.thumbnail and (known is None or picture.sha != known.sha):
+            return Failed("crash", "it made the decoder send no thumbnail")
         return picture
 
     def _words(self, todo: ToRead, r: PictureRead) -> dict[str, Tags]:
@@ -137,22 +164,27 @@ class PictureReader:
 
     def _describe(self, read: list[_Read]) -> None:
         """Compute the features; a picture a feature fails on goes without, and is named."""
-        places = [w.place for w in self.options.features]
-        if not places:
+        if not self.options.features:
             return
         jobs = (
-            describe_job(r.todo.file.path, r.picture.rgb, places)
+            describe_job(r.todo.file.path, r.picture.rgb, [w.place for w in r.requests])
             for r in read
             if r.picture.rgb is not None
         )
         answers = self.compute.run(DESCRIBE_TASK, jobs, "describe")
         for r, result in zip(read, answers, strict=True):
+            # Only now: decoding runs ahead, and is many times as fast.
+            self.progress.advance()
             if isinstance(result, Failed):
-                names = ", ".join(w.name for w in self.options.features)
-                path = shown(r.todo.file.path)
-                self.problems.append(f"{path}: no features ({names}): {result.reason}")
+                self._report_without(r.todo, r.requests, result.reason)
             else:
                 r.rows = rows_of(result)
+
+    def _report_without(
+        self, todo: ToRead, requests: Sequence[FeatureRequest], reason: str
+    ) -> None:
+        names = ", ".join(w.name for w in requests)
+        self.problems.append(f"{shown(todo.file.path)}: no features ({names}): {reason}")
 
     def _publish(
         self,
@@ -162,6 +194,9 @@ class PictureReader:
         dead: list[int],
     ) -> None:
         new: list[NewEvent] = []
+        described = [r for r in read if r.todo.known is not None and r.rows is not None]
+        self.described += len(described)
+        read = [r for r in read if r.todo.known is None]
         for r in read:
             picture_events, r.number = self._events(plan, r, len(new))
             new += picture_events
@@ -174,11 +209,14 @@ class PictureReader:
         without = [r for r in read if r.rows is None]
         change = Change(
             events=events,
-            batches=[self._batch(part, terms) for part in (with_rows, without) if part],
+            batches=[
+                *(self._batch(part, terms) for part in (with_rows, without) if part),
+                *self._with_more_features(described),
+            ],
             dead=dead,
             stamps=[
-                FileStamp(r.number, r.picture.size, r.picture.mtime, stamps_of(r.todo.file))
-                for r in read
+                *(_stamp(r.number, r, stamps_of(r.todo.file)) for r in read),
+                *(_stamp(k.picture, r, k.plain_stamps) for r in described if (k := r.todo.known)),
             ],
             skipped=skipped,
             terms=[s for t in terms.values() for s in t.spelled],
@@ -186,16 +224,28 @@ class PictureReader:
         self.writer.publish(change, finished=False)
 
     def _batch(self, read: list[_Read], terms: dict[int, tags.Terms]) -> Batch:
-        features = self.options.features if read[0].rows is not None else ()
         return Batch(
             ids=np.array([r.number for r in read], np.int64),
             terms=tuple(terms[r.number].ids for r in read),
             thumbnails=tuple(r.picture.thumbnail for r in read),
-            features=tuple(
-                stacked(w.fingerprint, w.length, [r.rows[f] for r in read if r.rows is not None])
-                for f, w in enumerate(features)
-            ),
+            features=_rows(read[0].requests, read) if read[0].rows is not None else (),
         )
+
+    def _with_more_features(self, read: Sequence[_Read]) -> Iterator[Batch]:
+        """Yield pictures as they are stored, with the features they lacked.
+
+        Rows of the same features by other settings or codebooks go.
+        """
+        by_picture = {r.todo.picture: r for r in read if r.todo.picture is not None}
+        ids = np.array(sorted(by_picture), np.int64)
+        for have, group in self.snapshot.by_features(ids):
+            part = [by_picture[i] for i in group.tolist()]
+            requests = part[0].requests
+            names = {w.name for w in requests}
+            stored = self.snapshot.batch(
+                group, [f for f in have if Fingerprint.parse(f).name not in names]
+            )
+            yield replace(stored, features=(*stored.features, *_rows(requests, part)))
 
     def _events(self, plan: Plan, r: _Read, position: int) -> tuple[list[NewEvent], int]:
         """Return a picture's events, and its id or (below 0) the place of its first event."""
@@ -232,6 +282,19 @@ class PictureReader:
                 self._revived.add(gone.picture)
                 return gone.picture
         return None
+
+
+def _rows(
+    requests: Sequence[FeatureRequest], read: Sequence[_Read]
+) -> tuple[FeatureRows | SparseRows, ...]:
+    return tuple(
+        stacked(w.fingerprint, w.length, [r.rows[f] for r in read if r.rows is not None])
+        for f, w in enumerate(requests)
+    )
+
+
+def _stamp(picture: int, r: _Read, stamps: str) -> FileStamp:
+    return FileStamp(picture, r.picture.size, r.picture.mtime, stamps)
 
 
 def _number(e: Event) -> int:

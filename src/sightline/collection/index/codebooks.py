@@ -10,6 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from sightline.compute.features import feature_class, fingerprint, load_feature
 from sightline.contracts import Compute, Done, Json, Part, PartDone, Progress, SerialMapper
 from sightline.errors import CollectionError
 from sightline.pictures.reading import READ_TASK, answer, request
+from sightline.registry import definitions
 from sightline.store.models import arrays_file, save_model
+from sightline.store.versions import Version
 from sightline.store.writer import Writer
 from sightline.vectors import Fingerprint
 
@@ -32,20 +35,35 @@ SEED = 0
 
 
 def resolved(
-    writer: Writer, requests: Sequence[FeatureRequest], size: int
+    models: Path, version: Version, requests: Sequence[FeatureRequest], size: int
 ) -> tuple[FeatureRequest, ...]:
-    """Return the features wanted, those that were fitted before with their codebook."""
-    books = {Fingerprint.parse(name).name: name for name in writer.version.codebooks}
+    """Return the features wanted as the rows of a version have them.
+
+    Those that were fitted before have their codebook, and those whose rows are by an earlier
+    definition keep that, as long as there are none by the current one.
+    """
+    books = {Fingerprint.parse(name).name: name for name in version.codebooks}
+    stored = {f.feature for s in version.segments for f in s.features}
     return tuple(
-        _with_codebook(writer, w, books[w.name], size)
+        _with_codebook(models, w, books[w.name], size)
         if not w.fingerprint and w.name in books
-        else w
+        else _as_stored(w, stored, size)
         for w in requests
     )
 
 
-def _with_codebook(writer: Writer, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:
-    place = f"{w.place.partition('@')[0]}@{arrays_file(writer.store_folder.models, codebook)}"
+def _as_stored(w: FeatureRequest, stored: set[str], size: int) -> FeatureRequest:
+    names = {Fingerprint.parse(f).name for f in stored}
+    for place in definitions(w.name, w.place)[1:]:
+        if w.fingerprint not in stored and w.name in names:
+            print_of = fingerprint(load_feature(place), size)
+            if print_of in stored:
+                return replace(w, place=place, fingerprint=print_of)
+    return w
+
+
+def _with_codebook(models: Path, w: FeatureRequest, codebook: str, size: int) -> FeatureRequest:
+    place = f"{w.place.partition('@')[0]}@{arrays_file(models, codebook)}"
     feature = load_feature(place)
     print_of = fingerprint(feature, size)
     return replace(w, place=place, fingerprint=print_of, length=feature.length)
@@ -74,7 +92,7 @@ def fit_missing(
         progress.finish()
         name = save_model(writer.store_folder.models, w.name, {"pictures": len(sample)}, arrays)
         writer.publish_codebook(name)
-        fitted.append(_with_codebook(writer, w, name, options.limits.side))
+        fitted.append(_with_codebook(writer.store_folder.models, w, name, options.limits.side))
     return tuple(fitted)
 
 
@@ -125,7 +143,7 @@ def _sample(
 ) -> list[RGB]:
     """Decode pictures chosen by a hash of their paths, up to a number and an amount of memory."""
     chosen = sorted(pictures, key=lambda t: hashlib.blake2b(t.file.path).digest())[:SAMPLE]
-    jobs = (request(root, t.file, options.limits, pixels=True) for t in chosen)
+    jobs = (request(root, t.file, options.limits, pixels=True, known="") for t in chosen)
     sample: list[RGB] = []
     n_bytes = 0
     progress.start("sample", len(chosen))

@@ -79,8 +79,8 @@ def index_options(
     refit: bool = False,
     allow_empty: bool = False,
 ) -> IndexOptions:
-    """Return the options of a run; features that are not named are those the settings name."""
-    names = plugins.expanded(features or split_names(s.features))
+    """Return the options of a run, with the features that the settings name and some more."""
+    names = plugins.expanded([*split_names(s.features), *features])
     return IndexOptions(
         limits=ReadLimits.of(s),
         hidden=s.hidden,
@@ -148,8 +148,10 @@ def remember_flags(
     remembered: dict[str, settings.Value] = {
         n: v for n, v in flags.items() if n in settings.REMEMBERED
     }
-    if features:
-        remembered["features"] = ",".join(features)
+    before = split_names(current.features)
+    new = [n for n in features if not set(plugins.expanded([n])) <= set(plugins.expanded(before))]
+    if new:
+        remembered["features"] = ",".join([*before, *new])
     if not remembered:
         return current
     with disk_errors(store_folder.path / "config.toml"):

@@ -3,8 +3,6 @@
 A picture keeps its id through moves, renames and edits. Content decides first: a file whose content
 belonged to a picture that is no longer where it was *is* that picture, even if another picture
 lay at its path before (so renumbering a whole folder mixes nothing up). Otherwise the path decides.
-
-A preview is the plan without the run: `sightline index --dry-run`.
 """
 
 from __future__ import annotations
@@ -12,30 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from sightline.collection.index import tags
-from sightline.collection.index.options import IndexOptions
-from sightline.collection.index.skipped import SkipGroup, skip_groups
-from sightline.collection.index.tables import (
-    TableReport,
-    WordChanges,
-    WordFiles,
-    effective_rules,
-    remembered_rules,
-)
-from sightline.contracts import Json
+import numpy as np
+
+from sightline.collection.index.options import FeatureRequest, IndexOptions
 from sightline.errors import DataError
 from sightline.pictures.folder import PictureFile, Unreadable, walk
 from sightline.pictures.reading import open_regular
-from sightline.pictures.tally import ReasonCount, Tally
-from sightline.pictures.word_columns import BY_NAME, ColumnRules
-from sightline.records import Skipped, Tags
+from sightline.pictures.tally import Tally
+from sightline.records import Skipped
 from sightline.store.catalogue import UNPUBLISHED, Catalogue, KnownPicture
-from sightline.store.folder import StoreFolder
-from sightline.store.upkeep.rollback import reusable_rows
+from sightline.store.snapshot import Snapshot
 
 # Reasons that may have gone by themselves; files skipped for others are tried again when changed.
 _PASSING = frozenset(["unreadable", "special"])
@@ -45,11 +33,15 @@ _Hash = Callable[[bytes], str]
 
 @dataclass(frozen=True, slots=True)
 class ToRead:
-    """A file to read; `picture` is its id where that is already known."""
+    """A file to read; `picture` is its id where that is already known.
+
+    `known` is a picture whose row is right and only lacks features, None for all others.
+    """
 
     file: PictureFile
     picture: int | None = None
     moved: bool = False
+    known: KnownPicture | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +49,7 @@ class Plan:
     """The work of one run."""
 
     read: list[ToRead] = field(default_factory=list)
+    describe: list[ToRead] = field(default_factory=list)
     words: list[tuple[PictureFile, KnownPicture]] = field(default_factory=list)
     reuse: list[tuple[PictureFile, KnownPicture]] = field(default_factory=list)
     touched: list[tuple[PictureFile, KnownPicture]] = field(default_factory=list)
@@ -98,6 +91,7 @@ def make_plan(
     live: set[int],
     root: bytes,
     *,
+    lacking: Container[int] = (),
     reusable: Container[int] = (),
     retry: bool = False,
     follow: bool = False,
@@ -105,10 +99,12 @@ def make_plan(
 ) -> Plan:
     """Compare files with what is known of them; `live` are the ids with complete rows.
 
-    `reusable` are pictures with an outdated row whose right row lies in the store; `reread_txt`
-    asks to read `.txt` files again although they did not change.
+    `lacking` are the ids whose rows lack features. `reusable` are pictures with an outdated row
+    whose right row lies in the store; `reread_txt` asks to read `.txt` files again although they
+    did not change.
     """
     plan = Plan(reread_txt=reread_txt)
+    rows = _StoredRows(live, lacking, reusable)
     by_path = {k.path: k for k in known}
     skipped_before = {s.path: (s, size, mtime) for s, size, mtime in skipped}
     changed: list[tuple[PictureFile, KnownPicture]] = []
@@ -131,12 +127,21 @@ def make_plan(
             if (item.size, item.mtime) != (k.size, k.mtime):
                 changed.append((item, k))
             else:
-                plan.same += _place(plan, item, k, live, reusable)
+                plan.same += _place(plan, item, k, rows)
     plan.no_longer_skipped = list(skipped_before)
     for k in by_path.values():
         (plan.unlisted if _below(k.path, plan.unreadable) else plan.vanished).append(k)
-    _identify(plan, changed, partial(_sha, root, follow), live, reusable)
+    _identify(plan, changed, partial(_sha, root, follow), rows)
     return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredRows:
+    """Pictures by what the store has of them; the attributes are those of `make_plan`."""
+
+    live: Container[int]
+    lacking: Container[int]
+    reusable: Container[int]
 
 
 def _still_bad(file: PictureFile, before: tuple[Skipped, int, int]) -> bool:
@@ -144,22 +149,22 @@ def _still_bad(file: PictureFile, before: tuple[Skipped, int, int]) -> bool:
     return (file.size, file.mtime) == (size, mtime) and skipped.kind not in _PASSING
 
 
-def _place(
-    plan: Plan, file: PictureFile, k: KnownPicture, live: set[int], reusable: Container[int]
-) -> bool:
+def _place(plan: Plan, file: PictureFile, k: KnownPicture, rows: _StoredRows) -> bool:
     """Plan for a picture whose content did not change; return whether there is nothing to do."""
     outdated = k.outdated
-    right = outdated is None or outdated.part == "features"
-    if k.picture in reusable:
+    right = k.stamps != UNPUBLISHED and (outdated is None or outdated.part == "features")
+    if k.picture in rows.reusable:
         plan.reuse.append((file, k))
-    elif k.picture not in live or k.stamps == UNPUBLISHED or not right:
+    elif right and k.picture in rows.lacking:
+        plan.describe.append(ToRead(file, k.picture, known=k))
+    elif not right or k.picture not in rows.live:
         plan.read.append(ToRead(file, k.picture))
         return False
     reread = plan.reread_txt and any(s.path.lower().endswith(b".txt") for s in file.sidecars)
-    if reread or stamps_of(file) != (outdated.stamps if outdated else k.stamps):
+    if reread or stamps_of(file) != k.plain_stamps:
         plan.words.append((file, k))
         return False
-    return k.picture not in reusable
+    return k.picture not in rows.reusable and k.picture not in rows.lacking
 
 
 def _below(path: bytes, folders: list[Unreadable]) -> bool:
@@ -170,8 +175,7 @@ def _identify(
     plan: Plan,
     changed: list[tuple[PictureFile, KnownPicture]],
     sha_of: _Hash,
-    live: set[int],
-    reusable: Container[int],
+    rows: _StoredRows,
 ) -> None:
     """Assign ids to files that changed in place, and collect ids whose content lost its file."""
     unplaced = list(plan.vanished)
@@ -181,7 +185,7 @@ def _identify(
         if sha != k.sha:
             unplaced.append(k)
             edited.append((file, k, sha))
-        elif _place(plan, file, k, live, reusable):
+        elif _place(plan, file, k, rows):
             plan.touched.append((file, k))
     free: dict[str, list[int]] = defaultdict(list)
     for k in sorted(unplaced, key=lambda k: k.picture):
@@ -228,6 +232,7 @@ def plan_for(
     catalogue: Catalogue | None,
     live: set[int],
     options: IndexOptions,
+    lacking: Container[int] = (),
     reusable: Container[int] = (),
 ) -> Plan:
     """Walk the folder and compare it with the catalogue; None for a store that is still empty."""
@@ -242,83 +247,36 @@ def plan_for(
     retry = options.retry or catalogue.meta("limits") not in (None, limits_text(options))
     known, skipped = catalogue.known(), catalogue.skipped()
     plan = make_plan(
-        walked, known, skipped, live, root, reusable=reusable, retry=retry, follow=follow,
-        reread_txt=(catalogue.meta("txt_as") or "auto") != options.txt_as,
+        walked, known, skipped, live, root, lacking=lacking, reusable=reusable, retry=retry,
+        follow=follow, reread_txt=(catalogue.meta("txt_as") or "auto") != options.txt_as,
     )  # fmt: skip
     before = {s.path: s for s, _, _ in skipped}
     return replace(plan, left_out=left_out, skipped_before=before)
+
+
+def complete_rows(snapshot: Snapshot, options: IndexOptions) -> tuple[set[int], set[int]]:
+    """Return the ids whose rows have all the features wanted, and those whose rows lack some."""
+    wanted = {w.fingerprint for w in options.features}
+    complete: set[int] = set()
+    lacking: set[int] = set()
+    for s in snapshot.segments:
+        (complete if wanted <= set(s.features) else lacking).update(s.ids[s.alive()].tolist())
+    return complete, lacking
+
+
+def lacking_features(
+    snapshot: Snapshot, pictures: Iterable[ToRead], features: Sequence[FeatureRequest]
+) -> dict[int, tuple[FeatureRequest, ...]]:
+    """Return the features wanted that rows of known pictures lack, by picture."""
+    ids = np.array(sorted(t.picture for t in pictures if t.picture is not None), np.int64)
+    lacks: dict[int, tuple[FeatureRequest, ...]] = {}
+    for have, group in snapshot.by_features(ids):
+        missing = tuple(w for w in features if w.fingerprint not in have)
+        lacks.update(dict.fromkeys(group.tolist() if missing else (), missing))
+    return lacks
 
 
 def limits_text(options: IndexOptions) -> str:
     """Return the limits files are skipped by, as one comparable text."""
     limits = options.limits
     return f"{limits.max_megapixels:g} {limits.max_file_bytes} {options.seconds:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The plan of a run, and how many known pictures would get other words.
-
-    `seen` is the sum of what would be read, what stays skipped, and what is already known.
-    """
-
-    plan: Plan
-    reworded: int
-    skipped: int
-    same: int
-    tables: tuple[TableReport, ...] = ()
-    groups: tuple[SkipGroup, ...] = ()
-    left_out: tuple[ReasonCount, ...] = ()
-    problems: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the counts as JSON."""
-        return {
-            "seen": self.plan.seen, "to_read": len(self.plan.read), "words_changed": self.reworded,
-            "skipped": self.skipped, "unchanged": self.same, "vanished": len(self.plan.vanished),
-            "tables": [t.to_dict() for t in self.tables], "problems": list[Json](self.problems),
-            "skipped_by_reason": [g.to_dict() for g in self.groups],
-            "left_out": [c.to_dict() for c in self.left_out],
-        }  # fmt: skip
-
-
-def preview(
-    store_folder: StoreFolder,
-    root: bytes,
-    options: IndexOptions,
-    tables: Sequence[str],
-    forgotten: set[str],
-    rules: ColumnRules = BY_NAME,
-) -> Preview:
-    """Return what a run would do, by folder, tables and store."""
-    if not store_folder.exists():
-        plan = plan_for(root, None, set(), options)
-        files = WordFiles(tables, root, effective_rules({}, tables, rules), plan.present([]))
-        return _preview_of(plan, 0, files, {})
-    with store_folder.reader() as reader:
-        live = set(reader.snapshot.ids().tolist())
-        kept = reusable_rows(store_folder, reader.catalogue.known(), reader.snapshot, live, set())
-        plan = plan_for(root, reader.catalogue, live, options, kept)
-        catalogue = reader.catalogue
-        paths = [
-            p for p in dict.fromkeys([*catalogue.words_files(), *tables]) if p not in forgotten
-        ]
-        by_path = effective_rules(remembered_rules(catalogue), tables, rules)
-        files = WordFiles(paths, root, by_path, plan.present(catalogue.known()))
-        new_words: dict[int, dict[str, Tags]] = {}
-        leaving = {k.picture for k in plan.vanished} | {t.picture for t in plan.read if t.picture}
-        changes = tags.from_files(catalogue, files, new_words, options.folder_words, leaving)
-        reworded = (new_words.keys() | {k.picture for _, k in plan.words}) - leaving
-        return _preview_of(plan, len(reworded), files, changes)
-
-
-def _preview_of(
-    plan: Plan, reworded: int, files: WordFiles, changes: Mapping[str, WordChanges]
-) -> Preview:
-    skipped = len(plan.still_skipped) + len(plan.skipped_now)
-    same = plan.seen - len(plan.read) - skipped - reworded
-    groups = skip_groups([*plan.still_skipped, *plan.skipped_now], plan.skipped_before)
-    return Preview(
-        plan, reworded, skipped, same, files.reports(changes), groups, plan.left_out.counts(),
-        tuple(files.problems),
-    )  # fmt: skip

@@ -10,12 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeVar
 
 from sightline.collection.index import codebooks, tags
 from sightline.collection.index.batches import BATCH, PictureReader
-from sightline.collection.index.options import IndexOptions
-from sightline.collection.index.plan import Plan, limits_text, plan_for, stamps_of
+from sightline.collection.index.options import FeatureRequest, IndexOptions
+from sightline.collection.index.plan import (
+    Plan,
+    complete_rows,
+    lacking_features,
+    limits_text,
+    plan_for,
+    stamps_of,
+)
 from sightline.collection.index.skipped import SkipGroup, skip_groups
 from sightline.collection.index.tables import (
     RULES_VERSION,
@@ -63,6 +71,7 @@ class IndexReport:
     `tables` has one for each table of words that was read.
     `starting_words` says that no picture has a word, and that the feature was computed by which a
     network answers nouns.
+    `described` counts pictures that only lacked features; nothing else of them was computed.
     `reused` counts pictures whose rows came from another version after a rollback, unread.
     """
 
@@ -78,6 +87,7 @@ class IndexReport:
     seconds: float
     vectors: tuple[ImportReport, ...] = ()
     reused: int = 0
+    described: int = 0
     tables: tuple[TableReport, ...] = ()
     groups: tuple[SkipGroup, ...] = ()
     left_out: tuple[ReasonCount, ...] = ()
@@ -98,7 +108,8 @@ class IndexReport:
         return {
             "seen": self.seen, "indexed": self.indexed, "added": self.added,
             "changed": self.changed, "moved": self.moved, "gone": self.gone,
-            "reused": self.reused, "skipped": [{**s.to_dict()} for s in self.skipped],
+            "reused": self.reused, "described": self.described,
+            "skipped": [{**s.to_dict()} for s in self.skipped],
             "problems": list[Json](self.problems), "version": self.version,
             "seconds": round(self.seconds, 3), "vectors": [v.to_dict() for v in self.vectors],
             "tables": [t.to_dict() for t in self.tables],
@@ -139,7 +150,14 @@ class IndexRun:
         self._left_out = _text_of(plan.left_out.counts())
         self._prepare_features(plan)
         reader = PictureReader(
-            self.root, self.writer, self.compute, self.options, self.progress, self._files
+            self.root,
+            self.writer,
+            self.compute,
+            self.options,
+            self.progress,
+            self._files,
+            self._snapshot,
+            self._lacks,
         )
         try:
             self._reuse(plan)
@@ -172,6 +190,7 @@ class IndexRun:
             seconds=time.monotonic() - begun,
             vectors=imported,
             reused=len(plan.reuse),
+            described=reader.described,
             tables=self._files.reports(self._changes),
             groups=skip_groups(skipped, plan.skipped_before),
             left_out=plan.left_out.counts(),
@@ -201,13 +220,19 @@ class IndexRun:
         catalogue = self.writer.catalogue
         if not self.options.refit:
             size = self.options.limits.side
-            features = codebooks.resolved(self.writer, self.options.features, size)
+            features = codebooks.resolved(
+                self.writer.store_folder.models,
+                self.writer.version,
+                self.options.features,
+                size,
+            )
             self.options = replace(self.options, features=features)
         self._snapshot = Snapshot(self.writer.store_folder.shards, self.writer.version)
-        live, wanted = self._complete(), {w.fingerprint for w in self.options.features}
+        live, lacking = complete_rows(self._snapshot, self.options)
+        wanted = {w.fingerprint for w in self.options.features}
         known = catalogue.known()
         self._kept = reusable_rows(self.writer.store_folder, known, self._snapshot, live, wanted)
-        plan = plan_for(self.root, catalogue, live, self.options, self._kept)
+        plan = plan_for(self.root, catalogue, live, self.options, lacking, self._kept)
         self._check_not_vanished(plan)
         self.problems = [f"{shown(u.path)}: {u.reason}" for u in plan.unreadable]
         self._load_word_files(plan)
@@ -230,20 +255,21 @@ class IndexRun:
 
     def _prepare_features(self, plan: Plan) -> None:
         """Fit what has to be fitted, and have everything compiled before workers are timed."""
+        self._lacks: dict[int, tuple[FeatureRequest, ...]] = {}
         if not self.options.features:
             return
         features = codebooks.fit_missing(
-            self.root, self.writer, self.compute, self.options, plan.read, self.progress
+            self.root,
+            self.writer,
+            self.compute,
+            self.options,
+            [*plan.read, *plan.describe],
+            self.progress,
         )
         self.options = replace(self.options, features=features)
-        if plan.read:
-            codebooks.warm(features)
-
-    def _complete(self) -> set[int]:
-        """Return the ids whose rows have all the features wanted."""
-        wanted = {w.fingerprint for w in self.options.features}
-        segments = [s for s in self._snapshot.segments if wanted <= set(s.features)]
-        return {i for s in segments for i in s.ids[s.alive()].tolist()}
+        self._lacks = lacking_features(self._snapshot, plan.describe, features)
+        needed = set(features) if plan.read else set(chain.from_iterable(self._lacks.values()))
+        codebooks.warm([w for w in features if w in needed])
 
     def _load_word_files(self, plan: Plan) -> None:
         catalogue = self.writer.catalogue
@@ -251,7 +277,7 @@ class IndexRun:
         self._stamp_now = stamp(paths, rules, self.options.folder_words)
         before = catalogue.meta("words_stamp") or stamp([], {}, False)
         changed = self.options.reread or self._stamp_now != before
-        needed = bool(plan.read) or changed
+        needed = bool(plan.read or plan.describe) or changed
         present = plan.present(catalogue.known())
         self._files = WordFiles(paths if needed else [], self.root, rules, present)
         self._stale = changed or self._files.depend_on_all

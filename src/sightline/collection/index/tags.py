@@ -224,15 +224,14 @@ def publish_kept(
     Of what the rows hold, only some `features` are taken over. Word files that changed since are
     still seen as changed.
     """
-    outdated = [(f, k, k.outdated.stamps if k.outdated else k.stamps) for f, k in part]
-    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k, _ in outdated}
+    terms = {k.picture: terms_of(writer.catalogue.words(k.picture)) for _, k in part}
     batches: list[Batch] = []
     for source in {id(s): s for s in (sources[p] for p in terms)}.values():
         ids = np.array(sorted(p for p in terms if sources[p] is source), np.int64)
         batches += _copied(source, ids, terms, features)
     change = Change(
         batches=batches,
-        stamps=[FileStamp(k.picture, f.size, f.mtime, stamps) for f, k, stamps in outdated],
+        stamps=[FileStamp(k.picture, f.size, f.mtime, k.plain_stamps) for f, k in part],
         terms=[s for t in terms.values() for s in t.spelled],
     )
     writer.publish(change, finished=False)
@@ -245,12 +244,8 @@ def _copied(
     only: set[str] | None = None,
 ) -> list[Batch]:
     """Return pictures with new words and the thumbnails and features that they have."""
-    return [
-        Batch(
-            ids=ids,
-            terms=tuple(terms[p].ids for p in ids.tolist()),
-            thumbnails=tuple(snapshot.thumbnail(p) for p in ids.tolist()),
-            features=tuple(snapshot.rows(f, ids) for f in features if only is None or f in only),
-        )
-        for features, ids in snapshot.by_features(pictures)
-    ]
+    copies = []
+    for features, ids in snapshot.by_features(pictures):
+        stored = snapshot.batch(ids, [f for f in features if only is None or f in only])
+        copies.append(replace(stored, terms=tuple(terms[p].ids for p in ids.tolist())))
+    return copies

@@ -475,28 +475,8 @@ def _batches(
         has_row = np.array([i in new for i in ids.tolist()], bool)
         if vectors is not None and has_row.any():
             rows = vectors.take([new[i] for i in ids[has_row].tolist()])
-            yield _as_stored(
-                snapshot, ids[has_row], features_kept, [FeatureRows(vectors.fingerprint, rows)]
-            )
+            stored = snapshot.batch(ids[has_row], features_kept)
+            new_rows = FeatureRows(vectors.fingerprint, rows)
+            yield replace(stored, features=(*stored.features, new_rows))
         if not has_row.all():
-            yield _as_stored(snapshot, ids[~has_row], features_kept, [])
-
-
-def _as_stored(
-    snapshot: Snapshot, ids: Ints, features_kept: Sequence[str], more: Sequence[FeatureRows]
-) -> Batch:
-    """Return pictures as they are, with some of their features and some more."""
-    terms: dict[int, tuple[int, ...]] = {}
-    thumbnails: dict[int, bytes] = {}
-    for s in snapshot.segments:
-        for row in s.rows_of(ids).tolist():
-            picture = int(s.ids[row])
-            terms[picture] = tuple(s.words(row).tolist())
-            thumbnails[picture] = s.thumbnail(row)
-    order = ids.tolist()
-    return Batch(
-        ids=ids,
-        terms=tuple(terms[i] for i in order),
-        thumbnails=tuple(thumbnails[i] for i in order),
-        features=(*(snapshot.rows(f, ids) for f in features_kept), *more),
-    )
+            yield snapshot.batch(ids[~has_row], features_kept)

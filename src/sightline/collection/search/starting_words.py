@@ -134,18 +134,18 @@ def find_suggester(reader: Reader) -> tuple[Suggester | None, str]:
     from sightline.collection.search.suggestions import Suggester
     from sightline.features.deep.classes import class_layer
 
-    fingerprint, network = usable
-    return Suggester(reader.snapshot, fingerprint, class_layer(network)), ""
+    fingerprint, network, size = usable
+    return Suggester(reader.snapshot, fingerprint, class_layer(network, size)), ""
 
 
-def suggesting_feature(reader: Reader) -> tuple[tuple[str, Network] | None, str]:
-    """Return the fingerprint of the best feature whose network can suggest, and that network.
+def suggesting_feature(reader: Reader) -> tuple[tuple[str, Network, int] | None, str]:
+    """Return the best feature whose network can suggest: fingerprint, network, size of pictures.
 
     Without one, the second says what to do.
     """
     from sightline import plugins
     from sightline.collection.features import common_features
-    from sightline.registry import session_preference
+    from sightline.registry import definitions, session_preference
 
     snapshot, side = reader.snapshot, reader.store_folder.working_size
     stored = {Fingerprint.parse(f).name: f for f in common_features(snapshot, snapshot.ids())}
@@ -158,10 +158,11 @@ def suggesting_feature(reader: Reader) -> tuple[tuple[str, Network] | None, str]
 
         require(LITE0)
         for name in sorted(deep, key=session_preference):
-            feature = load_feature(plugins.place("features", name))
-            network = class_network(feature)
-            if network is not None and fingerprint(feature, side) == stored[name]:
-                return (stored[name], network), ""
+            for place in definitions(name, plugins.place("features", name)):
+                feature = load_feature(place)
+                usable = class_network(feature)
+                if usable is not None and fingerprint(feature, side) == stored[name]:
+                    return (stored[name], *usable), ""
     except MissingExtra as e:
         return None, f"Starting words need a network. {e} Then: sightline index --features deep"
     return None, NO_FEATURE

@@ -450,7 +450,8 @@ def _both(a: Ints, b: Ints) -> Ints:
     if len(few) * _FEWER > len(many):
         return np.intersect1d(a, b, assume_unique=True)
     at = np.minimum(np.searchsorted(many, few), len(many) - 1)
-    return few[many[at] == few]
+    both: Ints = few[many[at] == few]
+    return both
 
 
 def _without(a: Ints, b: Ints) -> Ints:

@@ -323,8 +323,10 @@ def cells_of(thumbnail: bytes) -> tuple[NDArray[np.uint8], float] | None:
     """
     from PIL import Image
 
+    from sightline.pictures.thumbnails import FORMATS
+
     try:
-        with Image.open(io.BytesIO(thumbnail), formats=("JPEG",)) as picture:
+        with Image.open(io.BytesIO(thumbnail), formats=FORMATS) as picture:
             width, height = picture.size
             small = picture.convert("RGB").resize((CELLS, CELLS), Image.Resampling.BOX)
     except (OSError, ValueError, SyntaxError):

@@ -22,8 +22,12 @@ from sightline.features.deep.network import LITE0, LITE1, LITE2, Network
 from sightline.features.deep.vector import DeepVector
 from sightline.features.deep.weights import read_weights
 
-# Mean norm of the layer's input, averaged over mirror images, on pictures of Corel5K.
-_USUAL_NORM = {LITE0.name: 15.9, LITE1.name: 15.0, LITE2.name: 14.6}
+# Mean norm of the layer's input by network and size, on pictures of Corel5K; all but that of 256
+# pixels are averaged over mirror images. Of other sizes it is that of the network's own.
+_USUAL_NORM = {
+    (LITE0.name, 224): 15.9, (LITE0.name, 256): 14.3, (LITE1.name, 240): 15.0,
+    (LITE2.name, 260): 14.6,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,21 +62,27 @@ class ClassLayer:
         return np.asarray(logits, np.float32)
 
 
-def class_network(feature: object) -> Network | None:
-    """Return the network whose class layer takes the rows of a feature; None if none does.
+def class_network(feature: object) -> tuple[Network, int] | None:
+    """Return the network whose class layer takes the rows of a feature, and the size of pictures.
+
+    None if no class layer does.
 
     >>> from sightline.features.deep.stages import DeepStages
     >>> class_network(DeepStages()) is None
     True
     """
     if isinstance(feature, DeepVector) and len(feature.sizes) == 1:
-        return feature.network
+        return feature.network, feature.sizes[0]
     return None
 
 
 @lru_cache(2)
-def class_layer(network: Network) -> ClassLayer:
-    """Return the class layer of a network, from the package that holds its weights."""
+def class_layer(network: Network, size: int) -> ClassLayer:
+    """Return the class layer of a network for pictures of a size.
+
+    It comes from the package that holds the network's weights.
+    """
     arrays = read_weights(network)
-    norm = np.float32(_USUAL_NORM[network.name])
+    norms = _USUAL_NORM
+    norm = np.float32(norms.get((network.name, size)) or norms[network.name, network.size])
     return ClassLayer(arrays["_fc.weight"] * norm, arrays["_fc.bias"])

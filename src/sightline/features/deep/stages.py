@@ -45,8 +45,8 @@ class DeepStages:
     def __init__(
         self,
         blocks: Sequence[int] = (8, 10, 11, 15),
-        size: int = 224,
-        flips: bool = True,
+        size: int = 256,
+        flips: bool = False,
         framing: str = "area",
     ) -> None:
         session.require(self.network)
@@ -94,8 +94,8 @@ class DeepPeaks(DeepStages):
     def __init__(
         self,
         blocks: Sequence[int] = (8, 10, 11),
-        size: int = 224,
-        flips: bool = True,
+        size: int = 256,
+        flips: bool = False,
         framing: str = "area",
     ) -> None:
         super().__init__(blocks, size, flips, framing)

@@ -1,7 +1,9 @@
 """Whole pictures as vectors of EfficientNet-lite0, trained on ImageNet.
 
 A picture is described by the mean of the network's last map, at one or several sizes, averaged with
-its mirror image by default, and L2-normalised. Since the network was trained on ImageNet, results
+its mirror image on request, and L2-normalised. One pass at 256 pixels ranks pictures better than
+the mean of a picture and its mirror image at 224, the definition of earlier versions, and takes two
+thirds of its time. Since the network was trained on ImageNet, results
 with it are not comparable to those of features fitted without labels.
 """
 
@@ -50,8 +52,8 @@ class DeepVector:
 
     def __init__(
         self,
-        sizes: Sequence[int] = (224,),
-        flips: bool = True,
+        sizes: Sequence[int] = (256,),
+        flips: bool = False,
         join: str = "mean",
         framing: str = "area",
     ) -> None:

@@ -221,7 +221,7 @@ def _changed_stamps(
         if (a.base, a.features) == (b.base, b.features)
     }
     for k, new, right in zip(pictures, target.find(ids), source.find(ids), strict=True):
-        plain = k.outdated.stamps if k.outdated else k.stamps
+        plain = k.plain_stamps
         if right is None:
             stamps = k.stamps if new is None else UNPUBLISHED
         elif new is None:

@@ -62,6 +62,8 @@ export interface Progress {
   done: number;
   total: number | null;
   note: string;
+  rate: number | null;
+  seconds_left: number | null;
 }
 
 export interface Job {

@@ -225,7 +225,7 @@ async def search_picture(
 def thumbnail(
     name: Member, picture: Annotated[Id, Path()], service: FederationServed, known: Known = ""
 ) -> Response:
-    """Return the thumbnail of a picture as JPEG."""
+    """Return the thumbnail of a picture, WebP or JPEG."""
     try:
         small = service.thumbnail(name, picture)
     except SightlineError as e:

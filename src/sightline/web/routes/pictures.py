@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
+from sightline.pictures.thumbnails import media_type
 from sightline.records import shown
 from sightline.store.catalogue import Facts
 from sightline.web.shapes import Cursor, Id, Page, Served, cursor, number_of_results
@@ -144,7 +145,7 @@ def picture_reply(small: bytes, known: str, headers: dict[str, str] | None = Non
     tagged = {**(headers or headers_of()), "etag": tag}
     if known == tag:
         return Response(status_code=304, headers=tagged)
-    return Response(small, media_type="image/jpeg", headers=tagged)
+    return Response(small, media_type=media_type(small), headers=tagged)
 
 
 class OriginalFile(StreamingResponse):

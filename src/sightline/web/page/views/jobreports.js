@@ -24,6 +24,7 @@ export function reported(job) {
 function indexed(r) {
   const parts = [
     `${count(r.seen)} seen`, `${count(r.indexed)} indexed`, `${count(r.added)} new`, `${count(r.changed)} changed`, `${count(r.moved)} moved`, `${count(r.gone)} gone`, `${count(r.skipped.length)} skipped`,
+    ...(r.described ? [`${count(r.described)} described`] : []),
   ];
   return el(
     "div", {}, el("p", {}, `${parts.join(", ")}: version ${r.version}.`),

@@ -93,7 +93,9 @@ class JobLine {
       this.bar.max = p.total;
       this.bar.value = Math.min(p.done, p.total);
     } else this.bar.removeAttribute("value");
-    const far = p.total ? ` ${p.done} of ${p.total}` : p.done ? ` ${p.done}` : "";
+    const pace = p.rate == null ? "" : `, ${p.rate < 10 ? p.rate.toFixed(1) : Math.round(p.rate)}/s`;
+    const left = p.seconds_left == null || p.done === p.total ? "" : `, ${lasted(p.seconds_left)} left`;
+    const far = p.total ? ` ${p.done} of ${p.total}${pace}${left}` : p.done ? ` ${p.done}${pace}` : "";
     this.bar.title = `${p.what}${far}`;
     this.bar.textContent = `${p.what}${far}`;
     // Each step is read aloud once, not each picture of it.
