@@ -42,6 +42,8 @@ from sightline.rankers.training import (
     ValidationSet,
     Weights,
     check_bytes,
+    pictures_in_cache,
+    rounds_of,
     train_until_best,
 )
 from sightline.rankers.word_weights import WordWeights
@@ -349,7 +351,10 @@ class PAMIR(WordWeights):
         progress: Progress = _SILENT,
         compute: Mapper | None = None,
     ) -> None:
-        sampler = TripletSampler(targets, self.sampling, self.pairs_per_query, self.random_state)
+        sampler = TripletSampler(
+            targets, self.sampling, self.pairs_per_query, self.random_state,
+            rounds=rounds_of(targets, weights), among=self._among(rows, targets),
+        )  # fmt: skip
         loop: Loop | ShardedLoop = self._loop(rows, sampler, weights)
         if self.shards > 1:
             loop = self._sharded(rows, targets, weights, compute)
@@ -374,6 +379,10 @@ class PAMIR(WordWeights):
         self.history_, self.best_score_ = history, max((s for _, s in history), default=math.nan)
         _, self.n_updates_, self.n_zero_, self.n_rejected_ = best.counts.tolist()
         self.W_, self._weights, self._drawn = best.served(), best, loop.state
+
+    def _among(self, rows: Rows, targets: Targets) -> int:
+        """Return how many pictures a portion of triplets has, 0 for all."""
+        return pictures_in_cache(rows, targets)
 
     def _loop(self, rows: Rows, sampler: TripletSampler, weights: Weights) -> Loop:
         graded = sampler.targets.graded

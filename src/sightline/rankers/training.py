@@ -28,6 +28,11 @@ from sightline.solvers.triplets import Triplets, TripletSampler
 
 Rows = SparseMatrix | Floats
 MOST_BYTES = 2 << 30
+# Bytes of weights beyond which blocks are drawn together, and how many.
+_CACHED_WEIGHTS, _ROUNDS = 16 << 20, 16
+# Bytes of rows beyond which a portion of triplets has pictures of its own, and their bytes; but at
+# least so many pictures, or there would be few others to learn from.
+_CACHED_ROWS, _PORTION_ROWS, _FEWEST_AMONG = 4 << 20, 1 << 20, 2_048
 _NONE: Doubles = np.zeros(0)
 
 
@@ -85,6 +90,37 @@ def check_bytes(
             f"{needed:,} bytes, and {owner} may take {most:,}. Learn fewer words, use shorter "
             "features, or raise 'max_bytes'."
         )
+
+
+def rounds_of(targets: Targets, weights: Weights) -> int:
+    """Return how many blocks of triplets are drawn at once: several where weights are large.
+
+    The weights of a word then serve many triplets before others take their place in the cache.
+    Queries of several words share weights, so that their order counts; they keep it.
+    """
+    return _ROUNDS if _of_words(targets) and weights.W.nbytes > _CACHED_WEIGHTS else 1
+
+
+def _of_words(targets: Targets) -> bool:
+    return bool((np.diff(targets.queries.start) <= 1).all())
+
+
+def pictures_in_cache(rows: Rows, targets: Targets) -> int:
+    """Return how many pictures to learn from at a time, 0 for all: fewer where rows are large.
+
+    Queries of several words learn from all: .01 of AvgP was lost where they did not.
+    """
+    if not _of_words(targets):
+        return 0
+    if isinstance(rows, SparseMatrix):
+        size = rows.values.nbytes + rows.indices.nbytes
+    else:
+        size = rows.nbytes
+    n = rows.shape[0]
+    if size <= _CACHED_ROWS:
+        return 0
+    among = max(_FEWEST_AMONG, n * _PORTION_ROWS // size)
+    return among if n > 2 * among else 0
 
 
 class Loop:
