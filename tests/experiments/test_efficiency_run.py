@@ -58,7 +58,7 @@ def test_every_word_keeps_so_many_tags_and_fewer_are_among_more() -> None:
     assert with_few_tags(whole, 2, 3).ids.tolist() == few.ids.tolist()
     assert with_few_tags(whole, 2, 4).ids.tolist() != few.ids.tolist()
     assert with_few_tags(whole, 99, 3).labels.nnz == whole.labels.nnz
-    rows = {i: r for i, r in zip(whole.ids.tolist(), whole.views["clusters-made"], strict=True)}
+    rows = dict(zip(whole.ids.tolist(), whole.views["clusters-made"], strict=True))
     kept = zip(few.ids.tolist(), few.views["clusters-made"], strict=True)
     assert all((rows[i] == r).all() for i, r in kept)
 

@@ -54,7 +54,7 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import STREAMED, Selection, select
+from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.streaming import fit_streamed, select_streamed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import FITS, TextModel, text_curve
@@ -281,7 +281,7 @@ class _WordTraining:
         progress, compute = self.progress, self.compute
         dataset, names = known.dataset, fingerprints(known.dataset, self.options.features)
         if dataset.is_streamed:
-            rankers = known.rankers if self.options.rankers else STREAMED
+            rankers = known.rankers if self.options.rankers else (SAVED_BY,)
             selection = select_streamed(dataset, rankers, names, progress, compute)
             return self.fitted(known, selection)
         quick = None
