@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sightline.collection.models.recipe import Fitted, Recipe, fit
 from sightline.collection.models.training import TrainOptions, TrainReport, train
 from sightline.errors import CollectionError, UsageError
 from sightline.progress import NoProgress
+from sightline.rankers import training as linear_training
 from sightline.records import FeatureRows
 from sightline.store.folder import StoreFolder
 from sightline.store.models import arrays_file
@@ -181,11 +183,37 @@ def test_less_memory_takes_fewer_landmarks() -> None:
 def test_rankers_that_need_all_rows_are_named(tmp_path: Path, little: None) -> None:
     store_folder = planted(tmp_path / "store")
     with pytest.raises(
-        UsageError, match=r"pamir: it needs all rows in memory.*'memory'.*--ranker ridge"
+        UsageError, match=r"warp: it needs all rows in memory.*'memory'.*--ranker ridge"
     ):
-        run(store_folder, ("pamir",))
-    report = run(store_folder, ("pamir", "ridge"))
-    assert any(reason.startswith("pamir: ") for reason in report.not_tried)
+        run(store_folder, ("warp",))
+    report = run(store_folder, ("warp", "ridge"))
+    assert any(reason.startswith("warp: ") for reason in report.not_tried)
+
+
+def test_pamir_learns_from_blocks_and_is_published(
+    tmp_path: Path, little: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_folder = planted(tmp_path / "store", 1_200)
+    reads: list[int] = []
+    read = StoredRows.read
+
+    def counted(stored: StoredRows, rows: Any) -> Any:
+        out = read(stored, rows)
+        reads.append(len(out))
+        return out
+
+    monkeypatch.setattr(StoredRows, "read", counted)
+    monkeypatch.setattr(linear_training, "_FEWEST_AMONG", 192)
+    monkeypatch.setattr(linear_training, "_READ_BYTES", 1)
+    report = run(store_folder, ("pamir",))
+    assert report.served is not None and report.served.ranker == "pamir" and report.version
+    assert report.proof.candidate > 2 * report.proof.baseline
+    assert reads.count(192) > 20, "portions of three chunks"
+    with store_folder.reader() as reader:
+        assert all(s.scores is not None for s in reader.snapshot.segments)
+    measured = evaluate(store_folder, NoProgress(), curve=True, memory=MEMORY)
+    assert measured.groups[0].avgp == pytest.approx(report.proof.candidate, abs=1e-6)
+    assert measured.curve
 
 
 def test_the_default_training_streams_too(tmp_path: Path, little: None) -> None:

@@ -51,6 +51,23 @@ def xorshift(state: int) -> int:
     return state ^ ((state << 17) & mask)
 
 
+def shares_of_pairs(
+    fits: list[list[int]], pictures: list[int], chances: list[float]
+) -> dict[tuple[int, int], float]:
+    """The share of triplets of each query and relevant picture, where some pictures are drawn from.
+
+    `chances` are those of each of a query's relevant pictures; one of all pictures has no triplet.
+    """
+    pairs = {
+        (q, p): chances[q]
+        for q, fit in enumerate(fits)
+        for p in fit
+        if p in pictures and any(other not in fit for other in pictures)
+    }
+    total = sum(pairs.values())
+    return {pair: chance / total for pair, chance in pairs.items()}
+
+
 def triplets(
     state: int, fits: list[list[int]], others: list[list[int]], n: int
 ) -> list[tuple[int, int, int]]:

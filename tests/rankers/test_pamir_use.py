@@ -17,7 +17,10 @@ from sklearn.preprocessing import Normalizer
 from sightline.contracts import WordScorer
 from sightline.errors import DataError, ParameterError, UsageError
 from sightline.measures import average_precision
+from sightline.rankers import training
 from sightline.rankers.pamir import PAMIR
+from sightline.rankers.warp import WARP
+from sightline.solvers.triplets import TripletSampler
 from tests.factories.fresh_python import imported_by
 from tests.factories.triplets import collection
 
@@ -203,3 +206,34 @@ def test_wrong_use_once_fitted() -> None:
 def test_importing_the_package_brings_in_neither_numba_nor_sklearn() -> None:
     rooms = ("sightline", "sightline.solvers", "sightline.rankers", "sightline.solvers.pa_step")
     assert not {"numba", "sklearn", "scipy"} & imported_by(*rooms)
+
+
+def test_large_rows_and_weights_are_learned_from_a_part_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    kind = np.arange(1_200) % 6
+    X = (np.eye(6)[kind] + 0.4 * rng.normal(size=(1_200, 6))).astype(np.float32)
+    y = np.eye(6, dtype=np.int8)[kind]
+    whole = PAMIR().fit(X, y, n_iter=30_000)
+    monkeypatch.setattr(training, "_CACHED_ROWS", 1_000)
+    monkeypatch.setattr(training, "_PORTION_ROWS", 1_000)
+    monkeypatch.setattr(training, "_FEWEST_AMONG", 128)
+    monkeypatch.setattr(training, "_CACHED_WEIGHTS", 10)
+    asked: list[tuple[int, int]] = []
+    sampler = TripletSampler
+
+    def recorded(*given: Any, rounds: int, among: int) -> Any:
+        asked.append((rounds, among))
+        return sampler(*given, rounds=rounds, among=among)
+
+    monkeypatch.setattr("sightline.rankers.pamir.TripletSampler", recorded)
+    parts = PAMIR().fit(X, y, n_iter=30_000)
+    assert asked == [(16, 128)] and parts.n_iter_ == 30_000
+    assert parts.score(X, y) > whole.score(X, y) - 0.01
+    again = PAMIR().fit(X, y, n_iter=30_000)
+    assert np.array_equal(again.W_, parts.W_), "the same seed, the same weights"
+    # Queries of several words share weights: they keep their order and learn from all pictures.
+    PAMIR(max_len=2).fit(X, np.hstack([y, y[:, :1] | y[:, 1:2]]), n_iter=100)
+    WARP().fit(X, y, n_iter=100)
+    assert asked[2:] == [(1, 0), (16, 0)]

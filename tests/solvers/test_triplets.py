@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sightline.errors import DataError, ParameterError
 from sightline.solvers import _triplets_fast
 from sightline.solvers.targets import Targets, from_indicator, from_judgements
-from sightline.solvers.triplets import Sampling, TripletSampler
+from sightline.solvers.triplets import CHUNK, Sampling, TripletSampler
 from tests.naive import solvers as naive
 
 Y = np.array([[1, 0, 1, 1, 0], [1, 1, 0, 1, 0], [0, 1, 0, 1, 0], [0, 0, 0, 1, 0], [1, 0, 0, 1, 0]])
@@ -119,6 +119,84 @@ def test_every_other_picture_has_its_number(fit: set[int]) -> None:
     ascending = np.array([99, *sorted(fit), 5])
     found = [_triplets_fast.nth_negative(ascending, 1, len(fit) + 1, n) for n in range(len(others))]
     assert found == others
+
+
+def many() -> Targets:
+    """Twelve words on 1,000 pictures, each word on neighbours and on a few others."""
+    rng = np.random.default_rng(1)
+    y = rng.random((1_000, 12)) < 0.01
+    for word in range(12):
+        y[80 * word : 80 * word + 40 + word, word] = True
+    return from_indicator(y, len(y))
+
+
+@pytest.mark.parametrize("sampling", ["query", "triplet"])
+def test_a_portion_has_pictures_of_its_own_and_draws_pairs_by_their_chance(
+    sampling: Sampling,
+) -> None:
+    t = many()
+    sampler = TripletSampler(t, sampling, seed=5, among=200)
+    fits, _ = lists(t)
+    weights = [len(f) * (1_000 - len(f)) if sampling == "triplet" else 1.0 for f in fits]
+    chances = [w / len(f) for w, f in zip(weights, fits, strict=True)]
+    seen: set[int] = set()
+    for pictures, (query, plus, minus) in sampler.divided(40_000):
+        assert (np.diff(pictures) > 0).all() and len(query) == len(plus) == len(minus)
+        chunks, counts = np.unique(pictures // CHUNK, return_counts=True)
+        assert len(chunks) == 4 and (counts >= 1_000 % CHUNK).all()
+        seen |= set(chunks.tolist())
+        drawn = Counter(zip(query.tolist(), pictures[plus].tolist(), strict=True))
+        wanted = naive.shares_of_pairs(fits, pictures.tolist(), chances)
+        assert set(drawn) <= set(wanted)
+        by_query = np.bincount(query, minlength=12)
+        for q in range(12):
+            expected = len(query) * sum(s for (of, _), s in wanted.items() if of == q)
+            # Each block is right but for one triplet.
+            assert abs(by_query[q] - expected) <= 1 + len(query) / sampler.block + 1
+        others = zip(query.tolist(), pictures[minus].tolist(), strict=True)
+        assert all(p not in fits[q] for q, p in others)
+    assert seen == set(range(-(-1_000 // CHUNK)))
+
+
+def test_pictures_of_a_query_are_drawn_alike_over_many_portions() -> None:
+    t = many()
+    query, plus, minus = TripletSampler(t, seed=2, among=300).draw(4_000_000)
+    share = np.bincount(query, minlength=12) / len(query)
+    assert share == pytest.approx(np.full(12, 1 / 12), rel=0.1)
+    of_first = np.bincount(plus[query == 3], minlength=1_000)
+    fit = lists(t)[0][3]
+    assert set(np.flatnonzero(of_first)) == set(fit)
+    assert of_first[fit] / of_first.sum() == pytest.approx(np.full(len(fit), 1 / len(fit)), rel=0.3)
+    assert np.bincount(minus, minlength=1_000).min() > 0
+
+
+def test_rounds_change_the_order_alone() -> None:
+    t = many()
+    plain, together = (TripletSampler(t, seed=3, rounds=r) for r in (1, 4))
+    assert together.block == 4 * plain.block
+    query, plus, _ = together.draw(together.block)
+    assert (np.diff(query) >= 0).all()
+    assert abs(np.bincount(query) - 32).max() < 32
+    for q in range(12):
+        own = plus[query == q]
+        for first in range(0, len(own), 8):
+            assert (np.diff(own[first : first + 8]) >= 0).all()
+        assert (np.diff(own) < 0).any(), "every eight by themselves"
+
+
+def test_a_portion_without_any_triplet_is_not_yielded() -> None:
+    y = np.zeros((640, 1))
+    y[:3] = 1
+    sampler = TripletSampler(from_indicator(y, 640), among=64)
+    query, plus, minus = sampler.draw(1_000)
+    assert (len(query), set(plus.tolist())) == (1_000, {0, 1, 2}) and minus.min() > 2
+
+
+def test_judged_pictures_and_the_order_of_drawing_are_never_divided() -> None:
+    judged = from_judgements([1, 0, 0, 1, 0, 1], ["a", "a", "b", "b", "a", "b"], 6)
+    assert TripletSampler(judged, among=2).among == 0
+    assert TripletSampler(many(), pairs_per_query=1, among=64).among == 0
+    assert TripletSampler(many(), among=1_000).among == 0
 
 
 def test_parameters() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 
 from sightline.measures.figures import Figure, Figures
+from sightline_experiments.efficiency_page import values_of as efficiency
 from sightline_experiments.markdown import MISSING, Values, table
 from sightline_experiments.noise_page import values_of as noise
 from sightline_experiments.printed import read_paper
@@ -516,6 +517,7 @@ PAGES: dict[str, tuple[Callable[[Path], Values], str, str]] = {
     "regions": (regions, "sightline_experiments.regions", "regions.json"),
     "queries": (queries, "sightline_experiments.queries", "queries-*.json"),
     "noise": (noise, "sightline_experiments.noise", "noise.json"),
+    "efficiency": (efficiency, "sightline_experiments.efficiency", "efficiency.json"),
     "index": (index, "sightline_experiments", "demo.json"),
 }
 """Each page: what computes its figures, the package that holds its template, and its data."""

@@ -37,11 +37,15 @@ from sightline.rankers.ndcg import Swaps
 from sightline.rankers.sharded import ShardedLoop
 from sightline.rankers.training import (
     MOST_BYTES,
+    BlockLoop,
     Loop,
     Rows,
     ValidationSet,
     Weights,
     check_bytes,
+    pictures_in_cache,
+    pictures_of_a_block,
+    rounds_of,
     train_until_best,
 )
 from sightline.rankers.word_weights import WordWeights
@@ -49,7 +53,7 @@ from sightline.records import QuerySet
 from sightline.solvers.graded import Grading, check_grading
 from sightline.solvers.mixing import Mix, check_mixing
 from sightline.solvers.pa_step import Variant, check_aggressiveness, variant_number
-from sightline.solvers.rows import as_rows
+from sightline.solvers.rows import RowBlocks, as_rows
 from sightline.solvers.targets import (
     QueryWords,
     Targets,
@@ -230,6 +234,46 @@ class PAMIR(WordWeights):
         self._remember(targets, classes)
         return self
 
+    def fit_blocks(
+        self, rows: RowBlocks, y: Any, *, n_iter: int | None = None, progress: Progress = _SILENT
+    ) -> Self:
+        """Learn from rows that are read in blocks, as those of a file that memory does not hold.
+
+        Parameters
+        ----------
+        rows : RowBlocks
+            Dense rows, finite; some thousand neighbours by neighbours are read at a time.
+        y : array-like of shape (pictures, words)
+            With 1 where a word fits, dense or sparse.
+        n_iter : int, optional
+            Number of triplets; as in `fit` by default.
+        progress : Progress, optional
+            Notified of how many triplets are done.
+        """
+        self._check()
+        if self.max_len > 1 or self.pairs_per_query == 1 or self.shards > 1:
+            must_be = "1, with several pairs a query and one shard, to learn from blocks"
+            raise ParameterError.of("max_len", self._name, must_be, self.max_len)
+        n, length = rows.shape
+        check_shape((n, 1), self._name, min_samples=2)
+        table, _ = as_indicator(y, self._name)
+        targets = from_indicator(table, n)
+        check_bytes(targets.n_words, length, self.averaged, False, self.max_bytes, self._name)
+        weights = Weights.zeros(targets.n_words, length, self.averaged)
+        sampler = TripletSampler(
+            targets, self.sampling, self.pairs_per_query, self.random_state,
+            rounds=rounds_of(targets, weights), among=pictures_of_a_block(rows),
+        )  # fmt: skip
+        variant = variant_number(self.variant, self._name)
+        loop = BlockLoop(rows, sampler, weights, float(self.C), variant)
+        steps = self._n_steps(targets, sampler, None) if n_iter is None else n_iter
+        progress.start("training", self._whole("n_iter", steps))
+        loop.run(steps, progress)
+        progress.finish()
+        self._keep(loop, sampler, weights, weights, [])
+        self._remember(targets, class_labels(y, None, targets.n_words))
+        return self
+
     def partial_fit(
         self,
         X: Any,
@@ -349,7 +393,10 @@ class PAMIR(WordWeights):
         progress: Progress = _SILENT,
         compute: Mapper | None = None,
     ) -> None:
-        sampler = TripletSampler(targets, self.sampling, self.pairs_per_query, self.random_state)
+        sampler = TripletSampler(
+            targets, self.sampling, self.pairs_per_query, self.random_state,
+            rounds=rounds_of(targets, weights), among=self._among(rows, targets),
+        )  # fmt: skip
         loop: Loop | ShardedLoop = self._loop(rows, sampler, weights)
         if self.shards > 1:
             loop = self._sharded(rows, targets, weights, compute)
@@ -366,6 +413,16 @@ class PAMIR(WordWeights):
                 loop, steps, self.eval_every, self.patience, held, progress
             )
         progress.finish()
+        self._keep(loop, sampler, weights, best, history)
+
+    def _keep(
+        self,
+        loop: Loop | ShardedLoop,
+        sampler: TripletSampler,
+        weights: Weights,
+        best: Weights,
+        history: list[tuple[int, float]],
+    ) -> None:
         self.n_iter_, self.best_iter_, self.n_dropped_ = (
             weights.n_triplets,
             best.n_triplets,
@@ -374,6 +431,10 @@ class PAMIR(WordWeights):
         self.history_, self.best_score_ = history, max((s for _, s in history), default=math.nan)
         _, self.n_updates_, self.n_zero_, self.n_rejected_ = best.counts.tolist()
         self.W_, self._weights, self._drawn = best.served(), best, loop.state
+
+    def _among(self, rows: Rows, targets: Targets) -> int:
+        """Return how many pictures a portion of triplets has, 0 for all."""
+        return pictures_in_cache(rows, targets)
 
     def _loop(self, rows: Rows, sampler: TripletSampler, weights: Weights) -> Loop:
         graded = sampler.targets.graded

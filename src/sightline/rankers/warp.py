@@ -39,6 +39,7 @@ from sightline.rankers.pamir import PAMIR
 from sightline.rankers.training import MOST_BYTES, Loop, Rows, Weights
 from sightline.solvers.graded import Grading
 from sightline.solvers.pa_step import variant_number
+from sightline.solvers.targets import Targets
 from sightline.solvers.triplets import Sampling, Triplets, TripletSampler
 
 RankLoss = Literal["harmonic", "auc"]
@@ -149,6 +150,10 @@ class WARP(PAMIR):
         )
         self.rank_loss = rank_loss
         self.max_trials = max_trials
+
+    def _among(self, rows: Rows, targets: Targets) -> int:
+        # Further other pictures are drawn from all.
+        return 0
 
     def _loop(self, rows: Rows, sampler: TripletSampler, weights: Weights) -> Loop:
         L = rank_weights(rows.shape[0], self.rank_loss)

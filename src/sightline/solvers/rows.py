@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline._typing import Floats
+from sightline._typing import Floats, Ints
 from sightline.validation import check_finite, check_shape, check_sparse, dense_table
 
 _SMALL = 65_536
@@ -25,6 +25,19 @@ class SparseMatrix:
     indices: NDArray[np.uint16] | NDArray[np.uint32]
     values: Floats
     shape: tuple[int, int]
+
+
+class RowBlocks(Protocol):
+    """Dense rows of pictures that are read when they are asked for, such as those of a file."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of pictures and of features."""
+        ...
+
+    def read(self, rows: Ints) -> Floats:
+        """Return some rows, of ascending positions."""
+        ...
 
 
 def as_rows(X: Any, owner: str, n_features: int | None = None) -> SparseMatrix | Floats:

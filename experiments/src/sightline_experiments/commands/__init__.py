@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-EXPERIMENTS = ("pamir", "feedback", "lscmr", "online", "regions", "queries", "noise")
+EXPERIMENTS = ("pamir", "feedback", "lscmr", "online", "regions", "queries", "noise", "efficiency")
 
 
 class Experiments(click.Group):

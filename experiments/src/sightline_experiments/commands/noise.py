@@ -11,6 +11,7 @@ import click
 from sightline_experiments.commands.running import RunOptions, experiment, listed
 
 if TYPE_CHECKING:
+    from sightline.contracts import Progress
     from sightline_experiments.noise.inputs import TaggedSet
     from sightline_experiments.noise.plan import Plan
 
@@ -42,32 +43,47 @@ def noise(options: RunOptions, only: str | None, seeds: int | None) -> int:
 def _run(
     options: RunOptions, folder: Path, plan: Plan, names: tuple[str, ...], workers: int
 ) -> int:
-    from sightline.compute.local import LocalCompute
     from sightline.progress import ProgressBar
-    from sightline_experiments.datasets.classed import CALTECH, COREL, load_classed
-    from sightline_experiments.datasets.corel5k import load_corel5k
     from sightline_experiments.noise import run
-    from sightline_experiments.noise.inputs import caltech, corel
     from sightline_experiments.noise.report import lines
     from sightline_experiments.noise.results import figures_of
 
-    kinds = {k.name: k for k in (COREL, CALTECH) if k.name in names}
-    loaded = {name: load_classed(folder, kind) for name, kind in kinds.items()}
-    missing = {kinds[name].title: name for name, c in loaded.items() if c is None}
-    if len(missing) == len(loaded):
-        return options.unavailable(missing, folder)
-    sets: list[TaggedSet] = []
     bar = ProgressBar()
     with contextlib.ExitStack() as stack:
-        compute = stack.enter_context(LocalCompute(workers))
-        for name, c in loaded.items():
-            if c is None:
-                continue
-            cache = stack.enter_context(options.cache(f"{name}-classes", c))
-            given = (plan.features, compute, cache, bar)
-            tags = load_corel5k(folder) if name == COREL.name else None
-            sets.append(caltech(c, *given) if tags is None else corel(tags, c, *given))
+        sets, missing = tagged_sets(options, stack, folder, plan.features, names, workers, bar)
+        if not sets:
+            return options.unavailable(missing, folder)
         results = run(sets, plan, bar)
     results.unavailable += list(missing)
     options.show(lines(results), figures_of(results))
     return 0
+
+
+def tagged_sets(
+    options: RunOptions,
+    stack: contextlib.ExitStack,
+    folder: Path,
+    features: tuple[str, ...],
+    names: tuple[str, ...],
+    workers: int,
+    progress: Progress,
+) -> tuple[list[TaggedSet], dict[str, str]]:
+    """Return data sets with clean tags, described, and the names of missing ones by title."""
+    from sightline.compute.local import LocalCompute
+    from sightline_experiments.datasets.classed import CALTECH, COREL, load_classed
+    from sightline_experiments.datasets.corel5k import load_corel5k
+    from sightline_experiments.noise.inputs import caltech, corel
+
+    kinds = {k.name: k for k in (COREL, CALTECH) if k.name in names}
+    loaded = {name: load_classed(folder, kind) for name, kind in kinds.items()}
+    missing = {kinds[name].title: name for name, c in loaded.items() if c is None}
+    sets: list[TaggedSet] = []
+    with LocalCompute(workers) as compute:
+        for name, c in loaded.items():
+            if c is None:
+                continue
+            cache = stack.enter_context(options.cache(f"{name}-classes", c))
+            given = (features, compute, cache, progress)
+            tags = load_corel5k(folder) if name == COREL.name else None
+            sets.append(caltech(c, *given) if tags is None else corel(tags, c, *given))
+    return sets, missing

@@ -56,6 +56,10 @@ class LandmarksOf(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._own) + len(self._shared)
 
+    def joined(self, more: Arrays) -> LandmarksOf:
+        """Return the same with more arrays that only this fit has."""
+        return LandmarksOf({**self._own, **more}, self._whole, self._positions)
+
     def stored(self) -> Arrays:
         """Return what is stored of it beside the other fit."""
         return {**self._own, _POSITIONS: self._positions}

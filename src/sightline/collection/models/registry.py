@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sightline._typing import Arrays, Floats, Ints
 from sightline.collection.models.dataset import View
+from sightline.collection.models.network_prior import NetworkPrior
 from sightline.contracts import Json, Mapper
 from sightline.records import QuerySet
 from sightline.registry import RANKERS as ENTRIES
@@ -126,15 +127,16 @@ class RankerSpec(RankerEntry):
     ) -> Floats:
         """Return the scores of pictures by what was kept, (pictures, words)."""
         estimator, X = _class(self.class_path).from_arrays(arrays), self._input(views, arrays)
-        if not self.stacked_class:
-            out: Floats = estimator.decision_function(X, words)
-            return out
-        second = {n.removeprefix(_TOP): a for n, a in arrays.items() if n.startswith(_TOP)}
-        of_all = estimator.decision_function(X)
-        corrected: Floats = (
-            _class(self.stacked_class).from_arrays(second).decision_function(of_all, words)
-        )
-        return corrected
+        if self.stacked_class:
+            second = {n.removeprefix(_TOP): a for n, a in arrays.items() if n.startswith(_TOP)}
+            stage = _class(self.stacked_class).from_arrays(second)
+            out: Floats = stage.decision_function(estimator.decision_function(X), words)
+        else:
+            out = estimator.decision_function(X, words)
+        prior = NetworkPrior.from_arrays(arrays)
+        if prior is not None:
+            prior.add(out, views, words)
+        return out
 
     def points(self, arrays: Mapping[str, NDArray[Any]], views: Sequence[View]) -> Floats:
         """Return pictures as points of the space they share with words and texts."""

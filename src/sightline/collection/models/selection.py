@@ -54,7 +54,7 @@ SELECTED_ON = 6_000
 # Number of training pictures for screening, and of rankers that pass it.
 SCREENED_ON, PASSING = 1_500, 2
 # The rankers that learn from blocks of rows (`streaming`).
-STREAMED = ("ridge",)
+STREAMED = ("ridge", "pamir")
 # Memory that is left to everything else on the machine.
 _SPARE = 0.8
 

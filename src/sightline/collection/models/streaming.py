@@ -1,11 +1,12 @@
 """Training on more pictures than memory holds: kernel ridge on landmarks, from blocks of rows.
 
 Rows stay on the disk (`store.stored_rows`) and are read in blocks, so that beside labels and ids
-nothing in memory grows with the pictures. Ridge is the one ranker that learns so
-(`annotators.landmarks`). Features and hyperparameters are selected as ever, on a sample. Then the
-proof is fitted to the pictures that are not held out, and the served model by going on with the
-held-out ones, so that no row is read twice. Landmarks are a seeded sample of the pictures of the
-proof. Left-out scores, which calibrate, are those of another sample.
+nothing in memory grows with the pictures. Ridge (`annotators.landmarks`) and PAMIR
+(`PAMIR.fit_blocks`) learn so. Features and hyperparameters are selected as ever, on a sample. Then
+the proof is fitted to the pictures that are not held out. Ridge's served model goes on with the
+held-out ones, so that no row is read twice; its landmarks are a seeded sample of the pictures of
+the proof, and its left-out scores, which calibrate, are those of another sample. PAMIR is fitted
+anew to all pictures, and calibrated by the sample that selected it.
 
 A fit without wrong tags is not tried, and which tags are probably wrong stays unknown: both need
 the left-out scores of every picture.
@@ -14,17 +15,19 @@ the left-out scores of every picture.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from sightline._typing import Bools, Floats, Ints
+from sightline._typing import Arrays, Bools, Floats, Ints
 from sightline.annotators._alpha import sample
 from sightline.annotators.landmarks import LandmarkRidge, bytes_needed
 from sightline.annotators.ridge import KernelRidge
 from sightline.collection.models.dataset import Dataset, Weighting
 from sightline.collection.models.memory import gigabytes
-from sightline.collection.models.recipe import Fitted, Recipe, fit
+from sightline.collection.models.recipe import SAVED_BY, Fitted, Recipe, fit
+from sightline.collection.models.registry import concat_features, fit_whitening, whiten
 from sightline.collection.models.selection import (
     STREAMED,
     Selection,
@@ -90,7 +93,8 @@ def select_streamed(
             f"sightline train --ranker {STREAMED[0]}"
         )
     length = sum(int(view.shape[1]) for view in dataset.views.values())
-    landmarks_within(dataset.memory, len(dataset.terms), length)
+    if SAVED_BY in chosen:
+        landmarks_within(dataset.memory, len(dataset.terms), length)
     some = dataset.only(sample(np.arange(len(dataset)), _SELECTED_ON, 0))
     selected = select(some, chosen, features, progress, compute)
     return replace(selected, not_tried=(*selected.not_tried, *others))
@@ -113,6 +117,9 @@ def fit_streamed(
     progress : Progress
         Shows how many pictures have been learned.
     """
+    if recipe.ranker != SAVED_BY:
+        yield from _fit_linear(recipe, dataset, parts, progress)
+        return
     settings = {n: v for n, v in recipe.settings if n not in ("alpha", "wrong_tags", "landmarks")}
     estimator = KernelRidge(**settings)  # type: ignore[arg-type]
     ridge = _start(estimator, recipe.features, dataset, np.flatnonzero(parts[0]))
@@ -141,6 +148,57 @@ def fit_streamed(
             lambda unseen=unseen: unseen,  # type: ignore[misc]
             sampled=np.searchsorted(pictures, judged),
         )  # fmt: skip
+
+
+def _fit_linear(
+    recipe: Recipe, dataset: Dataset, parts: Sequence[Bools], progress: Progress
+) -> Iterator[Fitted]:
+    """Yield PAMIR fitted to one part of a data set, then to this and the next, and so on.
+
+    It takes as many steps for each picture as were best on the sample that selected it; the recipe
+    keeps their number.
+    """
+    from sightline.rankers.pamir import PAMIR
+
+    settings: dict[str, Any] = dict(recipe.settings)
+    steps = int(settings.pop("n_iter", 0))
+    learned = np.zeros(len(dataset), np.bool_)
+    few = sample(np.flatnonzero(parts[0]), _SELECTED_ON, 0)
+    whitening = fit_whitening(concat_features(_views(dataset, recipe.features, few)))
+    for part in parts:
+        learned |= part
+        pictures = np.flatnonzero(learned)
+        estimator = PAMIR(**settings)
+        n_iter = None
+        if steps:
+            n_iter = min(estimator.n_iter, int(steps * max(1.0, len(pictures) / _SELECTED_ON)))
+        blocks = _WhitenedRows(dataset, recipe.features, pictures, whitening)
+        estimator.fit_blocks(blocks, dataset.labels[pictures], n_iter=n_iter, progress=progress)
+        yield Fitted(
+            recipe,
+            (Weighting.of(None),) * len(recipe.features),
+            {**estimator.to_arrays(), **whitening},
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WhitenedRows:
+    """The rows of some pictures as a linear ranker takes them, read when they are asked for."""
+
+    dataset: Dataset
+    features: Sequence[str]
+    pictures: Ints
+    whitening: Arrays
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        length = sum(int(self.dataset.views[f].shape[1]) for f in self.features)
+        basis = self.whitening.get("basis")
+        return len(self.pictures), length if basis is None else int(basis.shape[1])
+
+    def read(self, rows: Ints) -> Floats:
+        views = _views(self.dataset, self.features, self.pictures[rows])
+        return np.ascontiguousarray(whiten(concat_features(views), self.whitening), np.float32)
 
 
 def fit_all(recipe: Recipe, dataset: Dataset) -> Fitted:

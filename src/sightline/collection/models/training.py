@@ -25,6 +25,7 @@ from sightline import plugins
 from sightline._typing import Arrays, Floats
 from sightline.collection.clicks.labels import FromClicks
 from sightline.collection.models.dataset import MOST_TEXT_WORDS, MOST_WORDS, Dataset, split
+from sightline.collection.models.few_tags import NamedWords, helped, named_words
 from sightline.collection.models.halving import Budget, SearchSummary, search
 from sightline.collection.models.held_out import HeldOutQueries, measure_candidate
 from sightline.collection.models.lifecycle import (
@@ -54,7 +55,7 @@ from sightline.collection.models.saved_words import (
     load_known,
     saved_report,
 )
-from sightline.collection.models.selection import STREAMED, Selection, select
+from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.streaming import fit_streamed, select_streamed
 from sightline.collection.models.suspected import TagProbabilities
 from sightline.collection.models.text_model import FITS, TextModel, text_curve
@@ -216,6 +217,7 @@ class _Evidence:
     unloadable: bool
     rankers: tuple[str, ...]
     most_words: int
+    named: NamedWords | None
     last_event: int
     last_picture: int
 
@@ -265,20 +267,32 @@ class _WordTraining:
                 reader, log, needed, most, options.session_cap, shared, options.memory
             )
             spelled = dict(reader.catalogue.terms())
+            named = named_words(reader, dataset, spelled)
         return _Evidence(
-            dataset, clicks, spelled, before, current, unloadable, rankers, most, last_event,
-            int(ids[-1]) if len(ids) else 0,
+            dataset, clicks, spelled, before, current, unloadable, rankers, most, named,
+            last_event, int(ids[-1]) if len(ids) else 0,
         )  # fmt: skip
 
     def selected(self, known: _Evidence) -> _FittedSelection:
-        """Return the quick model, or what is best of the named rankers."""
-        options, progress, compute = self.options, self.progress, self.compute
-        dataset, names = known.dataset, fingerprints(known.dataset, options.features)
+        """Return the quick model, its few-tag words helped, or what is best of named rankers."""
+        is_quick = not self.options.rankers or self.options.budget is not None
+        chosen = self._selected(known, is_quick)
+        if not is_quick or known.named is None:
+            return chosen
+        held = split(known.dataset)[0] & _provable(replace(known.dataset, views={}))[1]
+        proof, held_out, serve = helped(
+            chosen.proof, chosen.held_out, chosen.serve, known.dataset, held, known.named
+        )
+        return replace(chosen, proof=proof, held_out=held_out, serve=serve)
+
+    def _selected(self, known: _Evidence, is_quick: bool) -> _FittedSelection:
+        progress, compute = self.progress, self.compute
+        dataset, names = known.dataset, fingerprints(known.dataset, self.options.features)
         if dataset.is_streamed:
-            rankers = known.rankers if options.rankers else STREAMED
+            rankers = known.rankers if self.options.rankers else (SAVED_BY,)
             selection = select_streamed(dataset, rankers, names, progress, compute)
             return self.fitted(known, selection)
-        is_quick, quick = not options.rankers or options.budget is not None, None
+        quick = None
         if is_quick and dataset.unlabelled is None:
             quick = quick_model(dataset, names, progress)
         if quick is not None and quick.proof is not None and quick.serve is not None:

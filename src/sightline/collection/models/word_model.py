@@ -20,6 +20,7 @@ from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.aliases import NO_ALIASES, Aliases
 from sightline.collection.models.dataset import View, segment_views, table_arrays, table_of
 from sightline.collection.models.landmarks import LandmarksOf
+from sightline.collection.models.network_prior import NetworkPrior
 from sightline.collection.models.online import OnlineSpace, OnlineUpdates
 from sightline.collection.models.recipe import Fitted, Recipe, check_installed
 from sightline.collection.models.suspected import TagProbabilities
@@ -38,9 +39,9 @@ from sightline.store.versions import Version
 from sightline.vectors import l2_normalize
 from sightline.words.combination import WAYS, Combination, How
 
-# Models of ordinary and saved words have format 3, and those whose fits share landmarks 4: earlier
-# releases must not read what they would misread.
-FORMAT, FORMAT_SAVED, FORMAT_SHARED = 2, 3, 4
+# Models of ordinary and saved words have format 3, those whose fits share landmarks 4, and those
+# that ask a network 5: earlier releases must not read what they would misread.
+FORMAT, FORMAT_SAVED, FORMAT_SHARED, FORMAT_NETWORK = 2, 3, 4, 5
 # Maximum size of published scores, in multiples of the features they come from.
 BUDGET = 2.0
 # Training pictures that a word must have for a cut-off.
@@ -297,6 +298,8 @@ def to_saved(
     if isinstance(proof.arrays, LandmarksOf):
         about["format"] = FORMAT_SHARED
         proof = replace(proof, arrays=proof.arrays.stored())
+    if any(NetworkPrior.from_arrays(fit.arrays) is not None for fit in (served, proof)):
+        about["format"] = FORMAT_NETWORK
     return about, arrays | served.to_arrays("served.") | proof.to_arrays("proof.")
 
 
@@ -304,7 +307,8 @@ def from_saved(saved: SavedModel) -> WordModel:
     """Return the model of saved description and arrays."""
     about, arrays = saved.about, saved.arrays
     try:
-        if about["format"] not in (FORMAT, FORMAT_SAVED, FORMAT_SHARED):
+        formats = FORMAT, FORMAT_SAVED, FORMAT_SHARED, FORMAT_NETWORK
+        if about["format"] not in formats:
             raise ValueError(f"its format is {about['format']}")
         check_installed(saved.name, about["served"])
         how = _how(about["how"])
