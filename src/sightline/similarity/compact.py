@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DIRECTIONS, POWER, FACTOR = 256, 0.75, 0.4
 # Pictures that directions are learned from, and those whose distances give the bandwidth.
-LEARNED_FROM, _MEASURED = 1_500, 500
+LEARNED_FROM, _MEASURED = 1_000, 500
 _FLOOR, _LEAST_DISTANCE = 1e-3, 1e-3
 _LARGEST, _ZERO = 127.0, 128
 _BLOCK, _TINY = 4_096, 1e-30
