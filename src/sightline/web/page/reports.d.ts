@@ -171,6 +171,16 @@ export interface Evaluation {
   texts: TextFigures | null;
   reliability: Reliability;
   several_reliability: Reliability;
+  online?: OnlineGain | null;
+}
+
+/** What answers since the training gain on held-out pictures. */
+export interface OnlineGain {
+  answers: number;
+  words: number;
+  queries: number;
+  avgp: number | null;
+  updated: number | null;
 }
 
 export interface Reliability {

@@ -14,12 +14,19 @@ export function evaluation(r) {
     "div", { class: "evaluation" },
     el("p", {}, `${r.recipe}: ${some(r.words, "word")}; ${count(r.held_out)} of ${some(r.pictures, "picture")} held out, their words hidden.`),
     r.proven ? null : el("p", { class: "warning" }, "Too few queries for a conclusion. Add words."),
+    r.online ? online(r.online) : null,
     groups(r),
     el("div", { class: "figures" }, reliability(r), learning(r), precisionRecall(r)),
     el("div", { class: "figures" }, wordList("Best words", r.best), wordList("Worst words", r.worst)),
     harmed(r),
     r.texts ? texts(r.texts) : null,
   );
+}
+
+/** @param {import("../reports").OnlineGain} o */
+function online(o) {
+  const gained = o.avgp === null || o.updated === null ? "" : ` On ${some(o.queries, "held-out query", "held-out queries")} with these words they take mean AvgP from ${share(o.avgp)} to ${share(o.updated)}.`;
+  return el("p", {}, `${some(o.answers, "answer")} on ${some(o.words, "word")} since the training count in searches.${gained}`);
 }
 
 /** @param {import("../reports").TextFigures} t */
