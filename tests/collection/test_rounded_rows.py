@@ -13,11 +13,12 @@ from benchmarks.stores import publish
 from sightline.collection import Collection, Filters
 from sightline.collection.results import Results
 from sightline.records import FeatureRows
-from sightline.store.engines import flat
+from sightline.store.engines import flat, quantised
 from sightline.store.engines.quantised import Quantised
 from sightline.store.folder import StoreFolder
 from sightline.store.matrices import Matrix
 from sightline.store.writer import Change, Writer
+from sightline.web.warming import warm_first
 
 N, LENGTHS = 12_000, (24, 40)
 
@@ -123,6 +124,18 @@ def test_rounds_that_began_with_words_are_those_of_the_scan(
             assert rounds[0].share < 1 or filters.untagged
             assert not (scans and rounded)
     check_same(*found)
+
+
+def test_a_warmed_server_has_rounded_what_similar_needs(
+    place: Path, scans: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quantised, "ROUNDED_AT_ONCE", 1)
+    monkeypatch.setattr(quantised, "LEAST_NUMBERS", 0)
+    c = opened(place, True)
+    warm_first(c)
+    scans.clear()
+    assert len(c.similar(77, k=20)) == 20
+    assert not scans
 
 
 def test_what_needs_every_position_scores_every_picture(place: Path, scans: list[int]) -> None:
