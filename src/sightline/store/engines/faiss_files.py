@@ -26,6 +26,7 @@ import numpy as np
 from sightline._typing import Floats, Ints
 from sightline.contracts import Json, Progress
 from sightline.errors import MissingExtra, StoreDamaged, StoreIOError
+from sightline.records import DenseQuery
 from sightline.store.durable import (
     adopt_file,
     create_private,
@@ -37,7 +38,7 @@ from sightline.store.durable import (
     sync_folder,
     write_file,
 )
-from sightline.store.engines import probing
+from sightline.store.engines import candidates, flat, probing
 from sightline.store.engines.coverage import LoadedParts, held_of
 from sightline.store.engines.milvus_check import EngineState
 from sightline.store.engines.tables import (
@@ -194,12 +195,7 @@ def _build_lists(folder: Path, p: Published, table: EngineTable, progress: Progr
         progress.advance(len(part))
     progress.finish()
 
-    def probe(w: Floats, n: int) -> Ints:
-        how = faiss.SearchParametersIVF(nprobe=n)
-        nearest: Ints = index.search(w[None], probing.K, params=how)[1][0]
-        return nearest
-
-    probes = probing.choose_probes(probing.sample(p, table), lists, probe)
+    probes = probing.choose_probes(probing.sample(p, table), lists, prober(p, table, index))
     aside = folder / f"lists-.faiss.{os.getpid()}.part"
     _write(index, aside)
     written = adopt_file(folder, aside, lambda sha: f"lists-{sha[:20]}.faiss")
@@ -209,6 +205,19 @@ def _build_lists(folder: Path, p: Published, table: EngineTable, progress: Progr
     )  # fmt: skip
     write_file(folder, f"{table.name}.json", [json.dumps(asdict(lists_built)).encode()])
     return Built(table, "new", probes)
+
+
+def prober(p: Published, table: EngineTable, index: Any) -> probing.Probe:
+    """Return what searches some lists as a query does: candidates, ranked by the store's rows."""
+    n_named = candidates.n_candidates(probing.K, candidates.TIMES_ROUNDED)
+
+    def probe(w: Floats, n: int) -> Ints:
+        how = client().SearchParametersIVF(nprobe=n)
+        named: Ints = np.unique(index.search(w[None], n_named, params=how)[1][0])
+        query = DenseQuery(table.feature, w, table.by if table.by != "words" else "product")
+        return flat.dense_top(p.segments, query, probing.K, named[named >= 0]).ids
+
+    return probe
 
 
 def _centroids(rows: Floats, lists: int, unit: bool) -> Floats:
