@@ -59,6 +59,9 @@ _ITERATIONS = 10  # of k-means
 # Of more lists than these, centroids are found in two steps, and rows find theirs by a graph.
 _PLAIN_LISTS = 4_096
 _NEIGHBOURS = 16  # of a centroid in that graph
+# How many centroids a look-up keeps: of 16,384 it finds the nearest for .999 of the rows, by 16 for
+# .985, and the others end in lists far away.
+_KEPT_CENTROIDS = 64
 _FACTOR = 4.0
 OURS = re.compile(r"lists-[0-9a-f]{0,20}\.faiss(\.\d+\.part)?|\w+\.json(\.\d+\.part)?")
 
@@ -249,6 +252,7 @@ def _assigner(index: Any) -> Callable[[Floats], Ints]:
         # Of centroids of equal length the nearest has the largest product as well.
         graph = faiss.IndexHNSWFlat(index.d, _NEIGHBOURS)
         graph.add(flat.reconstruct_n(0, index.nlist))
+        graph.hnsw.efSearch = _KEPT_CENTROIDS
         flat = graph
     return lambda rows: np.ascontiguousarray(flat.search(rows, 1)[1][:, 0])
 
