@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sightline.collection import Collection
 from sightline.compute.inline import InlineCompute
 from sightline.testing import watchdog
@@ -27,6 +29,28 @@ from sightline.web.server import Address, serve
 from sightline.web.service import Service
 from tests.factories.photos import paint
 from tests.waiting import LIMIT, joined
+
+# A job process whose training waits before it publishes, until it is cancelled.
+_HELD = """
+import signal
+from sightline.store.writer import Writer
+from sightline.web import work
+def publish_model(self, *args):
+    signal.pause()
+Writer.publish_model = publish_model
+work.main()
+"""
+
+
+def hold_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trainings that servers start wait before they publish, until they are cancelled."""
+    start_process = subprocess.Popen
+
+    def popen(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        assert command[1:] == ["-m", "sightline.web.work"]
+        return start_process([command[0], "-c", _HELD], **more)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
 
 
 @dataclass(frozen=True)

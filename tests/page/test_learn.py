@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.factories.photos import paint
-from tests.factories.servers import Served, painted, running
+from tests.factories.servers import Served, hold_trainings, painted, running
 from tests.page.visit import Locator, Page, Visitor, Visits, expect
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve a collection that takes seconds to learn from."""
-    with running(painted(tmp_path_factory.mktemp("large"), train=False, n=1000)) as found:
+    """Serve a collection with enough held-out pictures for curves."""
+    with running(painted(tmp_path_factory.mktemp("large"), train=False, n=150)) as found:
         yield found
 
 
@@ -33,7 +33,10 @@ def job(page: Page) -> Locator:
     return page.get_by_role("list", name="Jobs").get_by_role("listitem").first
 
 
-def test_a_training_is_followed_and_cancelled(visit: Visits, large: Served) -> None:
+def test_a_training_is_followed_and_cancelled(
+    visit: Visits, large: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_trainings(monkeypatch)
     visitor = learning(visit, large)
     page = visitor.page
     version = large.service.collection.store.version()

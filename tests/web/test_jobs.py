@@ -19,7 +19,7 @@ from sightline.web.client import Client, ServiceError
 from sightline.web.jobs import ServerJob
 from sightline.web.limits import Limits
 from tests.factories.photos import paint
-from tests.factories.servers import Served, grow, painted, running
+from tests.factories.servers import Served, grow, hold_trainings, painted, running
 from tests.waiting import LIMIT
 
 # The whole 1,000 take minutes: SIGHTLINE_PUBLISHES=1000.
@@ -147,9 +147,11 @@ def test_a_request_that_fails_by_a_fault_leaves_a_trace_too(
     assert "whispered" not in line + reply.body.decode()
 
 
-def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
-    # Many pictures, so that it is at work for seconds.
-    c = painted(tmp_path, train=False, n=1500)
+def test_jobs_are_cancelled_waiting_or_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_trainings(monkeypatch)
+    c = painted(tmp_path, train=False, n=20)
     with running(c, Limits(jobs=2)) as s:
         version = c.store.version()
         first = s.client.start("train")
@@ -175,8 +177,11 @@ def test_jobs_are_cancelled_waiting_or_running(tmp_path: Path) -> None:
         assert s.client.finish(s.client.start("index").id).state == "done"
 
 
-def test_a_server_that_ends_takes_its_jobs_along(tmp_path: Path) -> None:
-    c = painted(tmp_path, train=False, n=1500)
+def test_a_server_that_ends_takes_its_jobs_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_trainings(monkeypatch)
+    c = painted(tmp_path, train=False, n=20)
     with running(c) as s:
         job: ServerJob = s.service.jobs.get(s.client.start("train").id)
         for kind, _ in s.client.follow(job.id):
