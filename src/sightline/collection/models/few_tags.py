@@ -113,7 +113,7 @@ class LogMasses:
         few = {w: noun for w, noun in named.nouns.items() if 0 < counts[w] <= most}
         if not few:
             return cls(np.zeros(0, np.int64), np.zeros((len(dataset), 0), np.float32))
-        prior = NetworkPrior.of(named.network, 0, few)
+        prior = NetworkPrior.of(named.network, named.size, 0, few)
         return cls(prior.words, prior.logs(dataset.views[named.feature]))
 
     def only(self, rows: Bools) -> LogMasses:
