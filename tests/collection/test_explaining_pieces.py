@@ -105,7 +105,12 @@ def linear(W: NDArray[np.float32], idf: NDArray[np.float32] | None = None) -> Fi
 def model_of(served: Fitted, how: How) -> QueryScorer:
     rng = np.random.default_rng(3)
     combination = Combination(how).fit(rng.normal(size=(40, 2)), rng.random((40, 2)) < 0.4)
-    learnt = cast(WordModel, SimpleNamespace(served=served, combination=combination))
+
+    def numbers(views: Any, columns: NDArray[np.int64], ids: object) -> NDArray[np.float32]:
+        return combination.some(columns).rows(served.scores(views, columns))
+
+    parts = SimpleNamespace(served=served, combination=combination, numbers=numbers)
+    learnt = cast(WordModel, parts)
     at = np.arange(2)
     weights = combination.weights([1.0, 1.0])
     return QueryScorer(learnt, at, weights, combination.known_.astype(np.float32), weights)
