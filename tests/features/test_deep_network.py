@@ -10,7 +10,7 @@ import pytest
 from sightline.compute.features import fingerprint
 from sightline.contracts import Feature
 from sightline.errors import ParameterError
-from sightline.features.deep import framing, graph, session, weights
+from sightline.features.deep import earlier, framing, graph, session, weights
 from sightline.features.deep.large import (
     DeepLarge,
     DeepLargePeaks,
@@ -69,11 +69,15 @@ def test_where_blocks_lie_is_what_stores_rely_on() -> None:
 
 def test_fingerprints_are_what_stores_rely_on() -> None:
     kinds: list[Feature] = [
-        DeepVector(), DeepScales(), DeepGrid(), DeepStages(), DeepPeaks(),
+        DeepVector(), DeepStages(), DeepPeaks(),
+        earlier.deep(), DeepScales(), DeepGrid(), earlier.deep_stages(), earlier.deep_peaks(),
         DeepLarge(), DeepLargeStages(), DeepLargePeaks(),
         DeepMedium(), DeepMediumStages(), DeepMediumPeaks(),
     ]  # fmt: skip
     assert [fingerprint(k, 384) for k in kinds] == [
+        "deep-db7beaa3a200",
+        "deep-stages-875c50b8dfb4",
+        "deep-peaks-c7cf96ca3a2d",
         "deep-75f642487f43",
         "deep-scales-62537e35237e",
         "deep-grid-4a180f824de6",

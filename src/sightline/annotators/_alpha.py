@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Criterion = Literal["AvgP", "error"]
 
 # Powers of ten.
-_START, _STEP, _FINER = -1.0, 0.5, 0.25
+_START, _STEP, _FINER, _UNJUDGED = -1.0, 0.5, 0.25, -0.5
 _LEAST, _MOST = -6.0, 6.0
 _STANDARD_ERRORS = 2.0
 # The most pictures and words that alpha is chosen on.
@@ -38,7 +38,12 @@ def best_alpha(judged: LeaveOneOut, scale: float, criterion: Criterion, random_s
 
     A hill climb from 0.1 by half powers of ten, up and then down, until two in a row are no better,
     since quality is not smooth in alpha; then the quarter powers beside the best are tried.
+
+    Where no word has two pictures nothing can be judged: what is left out has no other to be known
+    by. Errors would ask for the largest strength there is.
     """
+    if judged.Y.sum(axis=0).max(initial=0) < 2:
+        return float(10.0**_UNJUDGED)
     words = sample(rankable_words(judged.Y), _WORDS, random_state)
 
     @cache

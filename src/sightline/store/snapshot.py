@@ -6,7 +6,7 @@ even after a later publish has unlinked them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -151,6 +151,32 @@ class Snapshot:
         if self.engine is not None:
             return True
         return self.quantised is not None and self.quantised.serves(self.published, feature, k)
+
+    def top_by(
+        self,
+        query: DenseQuery,
+        k: int,
+        where: Ints | None,
+        rank: Callable[[Ints], Top],
+        added: NDArray[np.float32],
+    ) -> Top | None:
+        """Return the k best by a dense score and a number added to it; None if all must be scored.
+
+        Parameters
+        ----------
+        rank : callable
+            Returns the best of some pictures, ids ascending, as they are to be ranked, k at most.
+        added : ndarray of float32
+            The number of each row, in the order of `row_ids`.
+        """
+        if self.quantised is None:
+            return None
+        return self.quantised.top_by(self.published, query, k, _ascending(where), rank, added)
+
+    def row_ids(self, feature: str) -> Ints:
+        """Return the picture of every row of a feature, dead ones included, in storage order."""
+        ids = [s.ids for s in self.segments if s.matrix(feature) is not None]
+        return np.concatenate([*ids, np.zeros(0, np.int64)])
 
     def scores(self, query: DenseQuery) -> tuple[Ints, NDArray[np.float32]]:
         """Return every picture that has a feature, in storage order, and the score of each."""

@@ -78,7 +78,13 @@ def _complete(collection: Collection) -> None:
 
 
 def _compare(collection: Collection) -> None:
-    collection.similar(_pictures(collection, 1)[0], k=1)
+    """Compare one picture until all rows are rounded that this needs: each time some are."""
+    before, now = -1, 0
+    while now > before:
+        collection.similar(_pictures(collection, 1)[0], k=1)
+        with collection.store_folder.reader() as reader:
+            quantised = reader.snapshot.quantised
+        before, now = now, 0 if quantised is None else quantised.n_bytes
 
 
 def _judge(collection: Collection) -> None:

@@ -26,6 +26,8 @@ LOOKED_INTO = 0.02
 CALL_MS = 2.0
 # Overhead of an engine over the rows alone: ids, centres, its own tables.
 _BESIDE = 1.2
+# Lists of faiss hold a byte for each number of four.
+_IN_LISTS = 0.25
 _READ, _LENGTH, _BLOCK = 1 << 28, 128, 32_768
 _WORDS = 1_000
 
@@ -129,7 +131,8 @@ def scale(
     scanned = max((t.bytes_each for t in tables if t.dense and t.listed), default=0.0) * pictures
     on_disk = sum(t.bytes_each for t in tables) * pictures
     dense = [(t.bytes_each * t.copies * pictures * _BESIDE, t.listed) for t in tables if t.dense]
-    held, listed = sum(b for b, _ in dense), sum(b for b, is_listed in dense if is_listed)
+    held = sum(b for b, _ in dense)
+    listed = _IN_LISTS * sum(b for b, is_listed in dense if is_listed)
     scan_ms = 1e3 * scanned / bytes_a_second
     lists = LOOKED_INTO * scan_ms
     fits, spread = scanned <= usable, max(1, math.ceil(held / usable))

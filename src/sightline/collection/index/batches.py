@@ -83,10 +83,7 @@ class PictureReader:
         if not files:
             return
         limits, pixels = self.options.limits, bool(self.options.features)
-        jobs = (
-            request(self.root, t.file, limits, pixels=pixels, known=t.known and t.known.sha)
-            for t in files
-        )
+        jobs = (request(self.root, t.file, limits, pixels=pixels, known=t.known_sha) for t in files)
         answers = prefetch(self.compute.run(READ_TASK, jobs, "decode"), BATCH)
         self.progress.start("index" if plan.read else "describe", len(files))
         todo = iter(files)

@@ -43,6 +43,11 @@ class ToRead:
     moved: bool = False
     known: KnownPicture | None = None
 
+    @property
+    def known_sha(self) -> str | None:
+        """The checksum of the content whose row is right; None where there is none."""
+        return self.known.sha if self.known is not None else None
+
 
 @dataclass(slots=True)
 class Plan:

@@ -89,7 +89,45 @@ def named_words(reader: Reader, dataset: Dataset, spelled: Mapping[int, str]) ->
     return NamedWords.of(words, fingerprint, network.name, size)
 
 
-def with_prior(fitted: Fitted, dataset: Dataset, named: NamedWords) -> Fitted:
+@dataclass(frozen=True, slots=True, eq=False)
+class LogMasses:
+    """The logarithms of the masses of nouns, computed once for all fits of a training.
+
+    Attributes
+    ----------
+    words : ndarray of int64
+        Positions of the nouns, ascending.
+    logs : ndarray of float32
+        Of each picture and noun.
+    """
+
+    words: Ints
+    logs: Floats
+
+    @classmethod
+    def of(cls, dataset: Dataset, named: NamedWords) -> Self:
+        """Return those of the nouns that some pictures of a data set have, and not too many."""
+        counts = picture_counts(dataset.labels)
+        # A fit without the held-out pictures, a fifth, has fewer tags.
+        most = 2 * MOST_TAGS
+        few = {w: noun for w, noun in named.nouns.items() if 0 < counts[w] <= most}
+        if not few:
+            return cls(np.zeros(0, np.int64), np.zeros((len(dataset), 0), np.float32))
+        prior = NetworkPrior.of(named.network, named.size, 0, few)
+        return cls(prior.words, prior.logs(dataset.views[named.feature]))
+
+    def only(self, rows: Bools) -> LogMasses:
+        """Return those of some pictures."""
+        return LogMasses(self.words, self.logs[rows])
+
+    def of_words(self, words: Ints) -> Floats:
+        """Return those of some of the nouns."""
+        return self.logs[:, np.searchsorted(self.words, words)]
+
+
+def with_prior(
+    fitted: Fitted, dataset: Dataset, named: NamedWords, masses: LogMasses | None = None
+) -> Fitted:
     """Return a fitted recipe whose words with few tags are helped by the network.
 
     Parameters
@@ -100,25 +138,32 @@ def with_prior(fitted: Fitted, dataset: Dataset, named: NamedWords) -> Fitted:
         What it was fitted to; its rows need not be normalised.
     named : NamedWords
         The nouns among its words.
+    masses : LogMasses, optional
+        Those of the pictures of `dataset`, if they are known.
     """
     unseen = fitted.unseen
     if unseen is None or len(unseen) != len(dataset):
         return fitted
+    if named.feature not in fitted.recipe.features:
+        return fitted
+    masses = LogMasses.of(dataset, named) if masses is None else masses
     counts = picture_counts(dataset.labels)
-    few = {w: noun for w, noun in named.nouns.items() if 0 < counts[w] <= MOST_TAGS}
-    if not few or named.feature not in fitted.recipe.features:
+    few = {
+        w: named.nouns[w] for w in masses.words.tolist() if 0 < counts[w] <= MOST_TAGS
+    }  # fmt: skip
+    if not few:
         return fitted
     view = fitted.recipe.features.index(named.feature)
     bare = NetworkPrior.of(named.network, named.size, view, few)
     words = bare.words
-    logs = bare.logs(dataset.views[named.feature])
+    logs = masses.of_words(words)
     spread = logs.std(axis=0)
     closeness = np.array([few[w].closeness for w in words.tolist()])
     much = WEIGHT * np.sqrt(closeness / counts[words]) * unseen[:, words].std(axis=0)
     scale = np.where(spread > 0, much / np.where(spread > 0, spread, 1.0), 0.0)
     prior = replace(bare, centre=logs.mean(axis=0), scale=scale.astype(np.float32))
     helped = unseen.copy()
-    helped[:, words] += (logs - prior.centre) * prior.scale
+    helped[:, words] += prior.term_of(logs)
     stored = fitted.arrays
     arrays: Mapping[str, NDArray[Any]] = {**stored, **prior.to_arrays()}
     if isinstance(stored, LandmarksOf):
@@ -153,27 +198,27 @@ def helped(
     """
     if named.feature not in proof.recipe.features:
         return proof, held_out, serve
-    whole = replace(dataset, views={named.feature: dataset.views[named.feature]})
-    proof = with_prior(proof, whole.only(~held), named)
+    masses, bare = LogMasses.of(dataset, named), replace(dataset, views={})
+    proof = with_prior(proof, bare.only(~held), named, masses.only(~held))
     prior = NetworkPrior.from_arrays(proof.arrays)
     if held_out is not None and prior is not None:
         held_out = held_out.copy()
-        held_out[:, prior.words] += prior.term(whole.views[named.feature][held])
+        held_out[:, prior.words] += prior.term_of(masses.only(held).of_words(prior.words))
 
     def served() -> tuple[Fitted, KnownScores | None]:
         fitted, known = serve()
-        fitted = with_prior(fitted, whole, named)
+        fitted = with_prior(fitted, bare, named, masses)
         of_served = NetworkPrior.from_arrays(fitted.arrays)
         if known is None or of_served is None:
             return fitted, known
-        return fitted, _known_with(known, of_served, whole.views[named.feature])
+        return fitted, _known_with(known, of_served, masses)
 
     return proof, held_out, served
 
 
-def _known_with(known: KnownScores, prior: NetworkPrior, rows: Floats) -> KnownScores:
-    """Return known scores of the pictures with these rows with what the network adds to them."""
-    term, plain = prior.term(rows), known.scores
+def _known_with(known: KnownScores, prior: NetworkPrior, masses: LogMasses) -> KnownScores:
+    """Return known scores of pictures with what the network adds to them."""
+    term, plain = prior.term_of(masses.of_words(prior.words)), known.scores
 
     def scores(pictures: Ints, words: Ints) -> Floats:
         out = plain(pictures, words)

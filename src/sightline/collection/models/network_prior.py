@@ -98,7 +98,11 @@ class NetworkPrior:
 
     def term(self, rows: Floats) -> Floats:
         """Return what is added to the scores of `words`, (pictures, words)."""
-        return (self.logs(rows) - self.centre) * self.scale
+        return self.term_of(self.logs(rows))
+
+    def term_of(self, logs: Floats) -> Floats:
+        """Return the same by the logarithms of the masses."""
+        return (logs - self.centre) * self.scale
 
     def add(self, scores: Floats, views: Sequence[View], words: Ints | None) -> None:
         """Add it to scores of pictures for all words, or for those at some positions."""

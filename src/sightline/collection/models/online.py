@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -37,6 +38,7 @@ from numpy.typing import NDArray
 from sightline._typing import Arrays, Doubles, Floats, Ints
 from sightline.collection.models.dataset import Dataset
 from sightline.collection.models.recipe import Fitted, ranker_spec
+from sightline.contracts import Json
 from sightline.records import Tags, WordUpdate
 from sightline.similarity.compact import LEARNED_FROM, CompactSpace, kernel_of_codes
 from sightline.store.events import OF_SESSION, Event, EventLog
@@ -182,58 +184,78 @@ class AnswerLog:
     """The answers in the log after some event, read further as it grows."""
 
     def __init__(self, after: int) -> None:
-        self.after = self.last = after
-        self._events: list[Event] = []
+        self.last, self._n_events = after, 0
+        self._given: list[tuple[_Mark, tuple[WordAnswer, ...]]] = []
+        self._undone: set[_Mark] = set()
+        self._reverted: set[str | None] = set()
+        self._judged_not: dict[str | None, list[tuple[_Mark, int]]] = {}
 
     def __len__(self) -> int:
         """Return how many events say, or take back, an answer."""
-        return len(self._events)
+        return self._n_events
 
     def read(self, log: EventLog) -> None:
         """Read what was added to the log."""
         last = log.last_seq()
-        if last > self.last:
-            self._events += log.read(self.last, _KINDS, in_sessions=True)
-            self.last = max([last, *(e.seq for e in self._events[-1:])])
+        if last <= self.last:
+            return
+        for e in log.read(self.last, _KINDS, in_sessions=True):
+            self._add(e)
+            last = max(last, e.seq)
+        self.last = last
+
+    def _add(self, e: Event) -> None:
+        self._n_events += 1
+        mark = e.session, e.body.get("mark")
+        if e.kind == "mark-undone":
+            self._undone.add(mark)
+        elif e.kind == "session-reverted":
+            self._reverted.add(str(e.body.get("session")))
+        elif e.picture is not None and e.kind == "judged":
+            fits = float(str(e.body.get("relevance", 0))) > 0
+            terms = _asked(str(e.body.get("query", "")), fits)
+            self._given.append((mark, _answers(e.picture, terms, fits, e.seq)))
+            if not fits:
+                self._judged_not.setdefault(e.session, []).append((mark, e.picture))
+        elif e.picture is not None and str(e.body.get("source", "")).startswith(OF_SESSION):
+            terms = _given_terms(e)
+            self._given.append((mark, _answers(e.picture, terms, True, e.seq)))
+            for earlier, picture in self._judged_not.get(e.session, ()):
+                self._given.append((earlier, _answers(picture, terms, False, e.seq)))
 
     def answers(self) -> list[WordAnswer]:
         """Return the last answer on each picture and term, in order of time."""
-        undone, reverted = set(), set()
-        for e in self._events:
-            if e.kind == "mark-undone":
-                undone.add((e.session, e.body.get("mark")))
-            elif e.kind == "session-reverted":
-                reverted.add(str(e.body.get("session")))
         last: dict[tuple[int, int], WordAnswer] = {}
-        judged_not: dict[str | None, list[int]] = {}
-        for e in self._events:
-            if e.session in reverted or (e.session, e.body.get("mark")) in undone:
+        for mark, given in self._given:
+            if mark in self._undone or mark[0] in self._reverted:
                 continue
-            if e.kind == "judged" and not e.body.get("relevance"):
-                judged_not.setdefault(e.session, []).append(e.picture or 0)
-            for a in _answers_of(e, judged_not.get(e.session, ())):
+            for a in given:
                 last.pop((a.picture, a.term), None)
                 last[a.picture, a.term] = a
         return list(last.values())
 
 
-def _answers_of(e: Event, judged_not: Sequence[int]) -> Iterator[WordAnswer]:
-    """Yield what one event answers; `judged_not` are those that its session judged not to fit."""
-    if e.picture is None:
-        return
-    if e.kind == "judged":
-        words = [t.text for t in parse(str(e.body.get("query", ""))).terms]
-        fits = float(str(e.body.get("relevance", 0))) > 0
-        # Of several words it is not known which one does not fit.
-        for word in words if fits or len(words) == 1 else ():
-            yield WordAnswer(e.picture, term_id(word), fits, e.seq)
-    elif e.kind == "words" and str(e.body.get("source", "")).startswith(OF_SESSION):
-        given = e.body.get("tags")
-        labels = tuple(str(t) for t in given) if isinstance(given, list) else ()
-        for word in caption_terms(Tags(str(e.body["source"]), labels)):
-            yield WordAnswer(e.picture, term_id(word), True, e.seq)
-            for picture in judged_not:
-                yield WordAnswer(picture, term_id(word), False, e.seq)
+# A session, and the mark by which judgements that were made together are undone.
+_Mark = tuple[str | None, Json]
+
+
+def _answers(picture: int, terms: Iterable[int], fits: bool, seq: int) -> tuple[WordAnswer, ...]:
+    return tuple(WordAnswer(picture, term, fits, seq) for term in terms)
+
+
+@lru_cache(1_024)
+def _asked(query: str, fits: bool) -> tuple[int, ...]:
+    """Return the terms of a query that a judgement answers."""
+    words = [t.text for t in parse(query).terms]
+    # Of several words it is not known which one does not fit.
+    return tuple(term_id(w) for w in words) if fits or len(words) == 1 else ()
+
+
+def _given_terms(e: Event) -> tuple[int, ...]:
+    """Return the terms that a session gave a picture as words."""
+    given = e.body.get("tags")
+    labels = tuple(str(t) for t in given) if isinstance(given, list) else ()
+    return tuple(term_id(w) for w in caption_terms(Tags(str(e.body["source"]), labels)))
 
 
 class OnlineUpdates:
@@ -265,9 +287,10 @@ class OnlineUpdates:
         self._snapshot, self._model, self._last_picture = snapshot, model, last_picture
         self._newer = [s for s in snapshot.segments if len(s.ids) and s.ids[-1] > last_picture]
         self._answers: dict[int, list[WordAnswer]] = {}
-        named = [(int(model.aliases.names_of(np.array([a.term]))[0]), a) for a in answers]
+        given = list(answers)
+        named = model.aliases.names_of(np.array([a.term for a in given], np.int64))
         published = set(model.terms[model.published].tolist())
-        for term, a in named:
+        for term, a in zip(named.tolist(), given, strict=True):
             if term in published:
                 self._answers.setdefault(term, []).append(a)
         self._made: dict[int, WordUpdate | None] = {}

@@ -82,6 +82,12 @@ class FeatureSpace:
         _, products = self.snapshot.scores(query)
         return np.asarray(products[self._order] * self._scale, np.float64)
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether rounded rows can name the best pictures."""
+        quantised, published = self.snapshot.quantised, self.snapshot.published
+        return quantised is not None and quantised.serves(published, self.feature, 1)
+
     def best(self, weights: Doubles, n: int, allowed: Ints | None) -> tuple[Ints, Doubles] | None:
         """Return the n best pictures, ids ascending; None where all have to be scored."""
         if not self.snapshot.ranks_without_scan(self.feature, n):

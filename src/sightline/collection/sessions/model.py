@@ -17,7 +17,7 @@ words or rank best, so the spread of its scores may be close to 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,11 @@ class SessionContext:
         Ids of pictures that may appear and have the feature, ascending.
     allowed : ndarray of int64 or None
         Ids that pass the filters, ascending; None without filters.
+    by_row : ndarray of float32 or None
+        The untrained score of each stored row of the feature, where rounded rows can name the best
+        pictures of a session that has words; else None.
+    featureless : ndarray of int64
+        Ids that words rank and that lack the feature, ascending.
     """
 
     version: int
@@ -89,6 +94,8 @@ class SessionContext:
     words: Ranked | None
     ranked: Ints
     allowed: Ints | None = None
+    by_row: Floats | None = None
+    featureless: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def query(self) -> Doubles | None:
@@ -343,9 +350,19 @@ def open_context(reader: Reader, start: SessionStart) -> tuple[SessionContext, l
         background = drawn_background(space, ids, words)
         ranked_ids = may_appear(space, ids, allowed)
     served = snapshot.version, snapshot.model
+    by_row, featureless = _by_row(space, words)
     return SessionContext(
-        *served, space, query_rows, ids, background, words, ranked_ids, allowed
+        *served, space, query_rows, ids, background, words, ranked_ids, allowed, by_row, featureless
     ), remarks
+
+
+def _by_row(space: FeatureSpace | None, words: Ranked | None) -> tuple[Floats | None, Ints]:
+    """Return the scores of words by stored row, where they are of use, and who has no row."""
+    nothing = np.zeros(0, np.int64)
+    if words is None or space is None or not space.is_rounded:
+        return None, nothing
+    scores = looked_up(words.ids, words.scores, space.snapshot.row_ids(space.feature))
+    return scores.astype(np.float32), np.setdiff1d(words.ids, space.ids, assume_unique=True)
 
 
 def _query_rows(start: SessionStart, space: FeatureSpace | None) -> tuple[Floats, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from sightline.collection.search.words import Ranked
 from sightline.collection.sessions.feature_space import FeatureSpace, unit_mean
 from sightline.collection.sessions.model import SessionContext, SessionModel, looked_up
 from sightline.feedback.blend import placed
-from sightline.records import Hit
+from sightline.records import DenseQuery, Hit, Top
 from sightline.store.engines.flat import Best
 from sightline.store.folder import Reader
 
@@ -34,9 +34,8 @@ def scores(
 ) -> tuple[Ints, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
-    If the session began with pictures alone, and a search engine or rounded rows can name them
-    (`Snapshot.ranks_without_scan`), only the `n` best pictures and the judged ones are scored.
-    Sessions that began with words score every picture.
+    Given `n`, only so many of the best and the judged ones are scored where a search engine (if the
+    session began with pictures alone) or rounded rows can name them.
     """
     few = None if n is None else _few_scores(context, model, n, judged)
     ids, values = few or _all_scores(context, model)
@@ -52,11 +51,9 @@ def scores(
 def depths(context: SessionContext, k: int) -> tuple[int | None, ...]:
     """Return how many pictures to score for k hits: few first where that is possible, else all."""
     space = context.space
-    if space is None or context.query is None:
+    if space is None or (context.query is None and context.by_row is None):
         return (None,)
-    if space.snapshot.ranks_without_scan(space.feature, 4 * k):
-        return k, None
-    return (None,)
+    return (k, None) if space.snapshot.ranks_without_scan(space.feature, 4 * k) else (None,)
 
 
 def pin_judged(ids: Ints, scores: Doubles, judged: dict[int, bool], model: SessionModel) -> Doubles:
@@ -111,19 +108,57 @@ def _few_scores(
 ) -> tuple[Ints, Doubles] | None:
     """Return scores of the best and of the judged pictures; None if all must be scored."""
     space, query = context.space, context.query
-    if query is None or space is None:
+    if space is None:
+        return None
+    wanted = 4 * n + len(judged) + len(context.ids) + _SPARE
+    known = np.array(judged, np.int64)
+    if context.words is not None:
+        return _few_of_words(context, context.words, model, wanted, known)
+    if query is None:
         return None
     direction = _direction(query, model)
-    wanted = 4 * n + len(judged) + len(context.ids) + _SPARE
     best = space.best(direction, wanted, context.allowed)
     if best is None:
         return None
-    more = np.setdiff1d(np.array(judged, np.int64), best[0])
+    more = np.setdiff1d(known, best[0])
     more = more[space.has(more)]
     judged_products = space.rows(more.tolist()).astype(np.float64) @ direction
     ids = np.concatenate([best[0], more])
     order = np.argsort(ids)
     return ids[order], _centred(np.concatenate([best[1], judged_products])[order], model)
+
+
+def _few_of_words(
+    context: SessionContext, words: Ranked, model: SessionModel, n: int, judged: Ints
+) -> tuple[Ints, Doubles] | None:
+    """Return scores of the n best and of the judged pictures of a session that has words."""
+    space, by_row = context.space, context.by_row
+    if space is None or by_row is None:
+        return None
+    if model.weights is not None:
+        added = model.factor * by_row - np.float32(sum(model.centres))
+        query = DenseQuery(space.feature, model.weights.astype(np.float32), "cosine")
+
+        def rank(ids: Ints) -> Top:
+            return _best_of(ids, np.add(*parts_of(context, model, ids)), n)
+
+        top = space.snapshot.top_by(query, n, context.allowed, rank, added)
+        if top is None:
+            return None
+        best = np.union1d(top.ids, context.featureless)
+        ids = np.union1d(best, judged[space.has(judged) | np.isin(judged, words.ids)])
+        return ids, np.add(*parts_of(context, model, ids))
+    # Whatever follows the words' own pictures comes after them.
+    if len(words.ids) < n or not np.isin(judged, words.ids).all():
+        return None
+    ids = np.union1d(_best_of(words.ids, words.scores, n).ids, judged)
+    return ids, model.untrained_part(context.untrained(ids))
+
+
+def _best_of(ids: Ints, scores: Doubles, n: int) -> Top:
+    best = Best(n)
+    best.offer(ids, scores.astype(np.float32))
+    return best.top()
 
 
 def _all_scores(context: SessionContext, model: SessionModel) -> tuple[Ints, Doubles]:
@@ -148,6 +183,8 @@ def _followed(context: SessionContext, words: Ranked, model: SessionModel) -> tu
     if space is None or target is None:
         return words.ids, words.scores
     new = ~np.isin(space.ids, words.ids)
+    if not new.any():
+        return words.ids, words.scores
     # Cosines from 1 to -1 are mapped to scores from the lowest score of words down to 0.
     share = (1.0 + np.clip(space.scores(target)[new], -1.0, 1.0)) / 2
     least = float(words.scores.min(initial=1.0))

@@ -6,8 +6,8 @@ few are cached. They depend on nothing but the arguments.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from sightline.features.deep.network import Network
 from sightline.vectors import l2_normalize
 
 SMALLEST, LARGEST = 32, 1024
-_CACHED = 8  # Four sizes or networks, with mirror images; a few megabytes.
+_CACHED = 4  # Sizes or networks, with mirror images; a few megabytes.
+_Key = tuple[Network, int, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +45,27 @@ class NetworkOutputs:
     map: NDArray[np.float32]
 
 
+_recent: deque[tuple[_Key, NDArray[np.uint8], list[NetworkOutputs]]] = deque(maxlen=_CACHED)
+
+
 def outputs_of(
     network: Network, rgb: NDArray[np.uint8], size: int, framing: str, flips: bool
 ) -> list[NetworkOutputs]:
     """Return the outputs for a picture, and those for its mirror image if `flips`."""
     check_picture(rgb)
+    key = (network, size, framing, flips)
+    # A copy: another thread may add to it.
+    for known, picture, recent_outputs in tuple(_recent):
+        # To compare is ten times as fast as to hash.
+        if known == key and np.array_equal(picture, rgb):
+            return recent_outputs
     pictures = [rgb, rgb[:, ::-1]] if flips else [rgb]
-    return [_outputs(network, p.tobytes(), p.shape, size, framing) for p in pictures]
+    outputs = [_outputs(network, framed(p, size, framing)) for p in pictures]
+    _recent.append((key, rgb.copy(), outputs))
+    return outputs
 
 
-@lru_cache(_CACHED)
-def _outputs(
-    network: Network, pixels: bytes, shape: tuple[int, ...], size: int, framing: str
-) -> NetworkOutputs:
-    picture = framed(np.frombuffer(pixels, np.uint8).reshape(shape), size, framing)
+def _outputs(network: Network, picture: NDArray[np.uint8]) -> NetworkOutputs:
     outputs = session.run(network, picture[None], "vector", "stages", "peaks", "map")
     vector, stages, peaks, last = (output[0] for output in outputs)
     network_outputs = NetworkOutputs(vector, stages, peaks, last.transpose(1, 2, 0))

@@ -122,18 +122,15 @@ def _texture_counts(padded: Bytes) -> NDArray[np.int32]:
 
 def _color_counts(rgb: Bytes) -> Doubles:
     """Return the soft Lab histogram of each cell, by way of one of 32³ kinds of RGB pixels."""
-    from sightline.features.local._layout_fast import count_kinds
+    from sightline.features.local._layout_fast import add_shares, count_kinds
 
     down, right = (_cells(n, _COLOR_CELLS) for n in rgb.shape[:2])
     counts = np.zeros((_COLOR_CELLS**2, 32**3), np.int32)
     count_kinds(frozen(rgb), down, right, counts)
     near, weights = _soft_table()
-    out = np.empty((len(counts), _N_LAB))
-    for cell, row in enumerate(counts):
-        there = np.flatnonzero(row)
-        shares = weights[there] * row[there, None]
-        out[cell] = np.bincount(near[there].ravel(), shares.ravel(), _N_LAB)
-    return out
+    histograms = np.zeros((len(counts), _N_LAB))
+    add_shares(counts, near, weights, histograms)
+    return histograms
 
 
 @cache

@@ -22,6 +22,8 @@ from sightline.store.engines.tables import EngineTable, Measure, Published, weig
 # Below this share of the rows a filter is selective: the rows it leaves are scanned one by one.
 SELECTIVE = 0.1
 _SPARE = 16
+# How many candidates are named for each hit: by exact rows, and by rows that were rounded.
+TIMES, TIMES_ROUNDED = 1.25, 4.0
 _TOLERANCE = 1e-4
 
 
@@ -101,15 +103,27 @@ def selective(table: EngineTable, where: Ints | None) -> bool:
     return where is not None and len(where) < SELECTIVE * table.rows
 
 
+def n_candidates(k: int, times: float = TIMES) -> int:
+    """Return how many candidates an engine is first asked for where k hits are wanted."""
+    return int(times * k) + _SPARE
+
+
 def dense_top(
-    p: Published, query: DenseQuery, k: int, where: Ints | None, ask: Ask, limit: int
+    p: Published,
+    query: DenseQuery,
+    k: int,
+    where: Ints | None,
+    ask: Ask,
+    limit: int,
+    times: float = TIMES,
 ) -> Top | None:
     """Return the k best pictures among an engine's candidates; None where it cannot name enough."""
 
     def ranked(ids: Ints) -> Top:
         return flat.dense_top(p.segments, query, k, ids)
 
-    return _ask_until_enough(ranked, k, _factor(p, where), _filtered(ask, where), limit)
+    factor = times * _factor(p, where)
+    return _ask_until_enough(ranked, k, factor, _filtered(ask, where), limit)
 
 
 def word_top(
@@ -134,7 +148,8 @@ def word_top(
         ids = np.union1d(ids, tagged)
         return word_rows.word_top(p.segments, p.model, query, k, ids, without=without)
 
-    return _ask_until_enough(ranked, k, _factor(p, where), _filtered(ask, where), limit)
+    factor = TIMES * _factor(p, where)
+    return _ask_until_enough(ranked, k, factor, _filtered(ask, where), limit)
 
 
 def _factor(p: Published, where: Ints | None) -> float:
@@ -157,7 +172,7 @@ def _ask_until_enough(
     ranked: Callable[[Ints], Top], k: int, factor: float, ask: Ask, limit: int
 ) -> Top | None:
     """Ask for more until no picture that was not named can be among the k best."""
-    n = int(factor * k * 1.25) + _SPARE
+    n = n_candidates(k, factor)
     while n <= limit:
         named = ask(n)
         top = ranked(named.ids)

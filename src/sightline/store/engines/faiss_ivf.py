@@ -77,7 +77,8 @@ class FaissEngine(Notices):
             )
             return None
         ask = self._ask_lists(index, lists, table, weights, where)
-        top = candidates.dense_top(indexed, query, k, where, ask, _MOST_HITS)
+        times = candidates.TIMES_ROUNDED
+        top = candidates.dense_top(indexed, query, k, where, ask, _MOST_HITS, times)
         if top is None:
             self.note(f"Too many hits of {table.feature} were requested, so all rows were scanned.")
         return None if top is None else coverage.with_scanned(rest, query, k, where, None, top)

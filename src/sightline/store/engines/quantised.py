@@ -23,7 +23,7 @@ and stay until their segment leaves the version. They are not stored.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,6 +161,27 @@ class Quantised:
         where : ndarray of int64, optional
             The only ids that may appear, ascending.
         """
+        segments = [s for s, _ in _parts(p, query.feature)]
+        return self.top_by(p, query, k, where, lambda ids: flat.dense_top(segments, query, k, ids))
+
+    def top_by(
+        self,
+        p: Published,
+        query: DenseQuery,
+        k: int,
+        where: Ints | None,
+        rank: Callable[[Ints], Top],
+        added: Floats | None = None,
+    ) -> Top | None:
+        """Return the k best pictures by the score of a query and a number for each.
+
+        Parameters
+        ----------
+        rank : callable
+            Returns the best of some pictures, ids ascending, as they are to be ranked, k at most.
+        added : ndarray of float32, optional
+            What counts with the score of each row of the feature, in storage order.
+        """
         weights = np.ascontiguousarray(query.weights, np.float32)
         if k < 1 or not np.isfinite(weights).all() or not self.serves(p, query.feature, k):
             return None
@@ -173,8 +194,9 @@ class Quantised:
         if rounded is None:
             return None
         segments = [s for s, _ in parts]
-        bounds = _Bounds(segments, rounded, weights, query.by, where, _TIMES * k + _SPARE)
-        top = flat.dense_top(segments, query, k, bounds.first())
+        room = _TIMES * k + _SPARE
+        bounds = _Bounds(segments, rounded, weights, query.by, where, room, added)
+        top = rank(bounds.first())
         least = _least(top, k)
         if bounds.rest == -np.inf or bounds.rest < least:
             self.n_answers += 1
@@ -183,7 +205,7 @@ class Quantised:
         if len(possible) > _MOST_SHARE * rows:
             return None
         self.n_answers += 1
-        return flat.dense_top(segments, query, k, possible)
+        return rank(possible)
 
     def _all(
         self, p: Published, parts: Sequence[tuple[OpenSegment, str]], feature: str
@@ -225,6 +247,7 @@ class _Bounds:
         by: flat.By,
         where: Ints | None,
         n: int,
+        added: Floats | None = None,
     ) -> None:
         from sightline.store.engines import _quantised_fast as fast
 
@@ -240,9 +263,10 @@ class _Bounds:
         n_best = 0
         for s, q, start in zip(segments, rounded, self._start[:-1].tolist(), strict=True):
             part = self._upper[start : start + len(s.ids)]
+            more = _NOTHING if added is None else added[start : start + len(s.ids)]
             n_best = fast.scan(
                 q.codes, q.scale, q.length, q.along, q.error, v, q.of_weights(w, unit, wrong),
-                kind, _excluded(s, where), start, part, best, place, n_best,
+                kind, more, _excluded(s, where), start, part, best, place, n_best,
             )  # fmt: skip
         self._place = np.sort(place[:n_best])
         # No row that is not among them can have a higher score.
@@ -265,6 +289,7 @@ class _Bounds:
         return np.sort(np.concatenate(ids))
 
 
+_NOTHING: Floats = np.zeros(0, np.float32)
 _NONE_EXCLUDED: NDArray[np.bool_] = np.zeros(0, bool)
 
 
