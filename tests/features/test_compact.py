@@ -135,10 +135,10 @@ def test_a_picture_takes_one_pass_of_the_network(
         return run(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(session, "run", counted)
-    outputs._outputs.cache_clear()
+    outputs._recent.clear()
     Small(fitted).describe(PICTURES[0])
     assert len(passes) == 1
-    outputs._outputs.cache_clear()
+    outputs._recent.clear()
     Small.fit(PICTURES[:9])
     assert len(passes) == 10
 
