@@ -53,7 +53,8 @@ class FittedFeature(Feature, Protocol):
 
     Every worker process constructs it from its arrays, `cls(arrays)`. Their checksum is part of
     `parameters`, so that vectors of different codebooks are never mixed. If `sparse` is true,
-    vectors are mostly zero and stored in sparse form.
+    vectors are mostly zero and stored in sparse form. An attribute `least_pictures` says to how few
+    pictures it can be fitted, 1 without it.
     """
 
     @classmethod

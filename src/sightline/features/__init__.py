@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sightline._exports import lazy
 
 if TYPE_CHECKING:
+    from sightline.features.deep.compact import CompactVector
     from sightline.features.deep.large import (
         DeepLarge,
         DeepLargePeaks,
@@ -42,6 +43,7 @@ else:
     __getattr__ = lazy(
         __name__,
         {
+            "deep.compact": ("CompactVector",),
             "deep.large": (
                 "DeepLarge",
                 "DeepLargePeaks",
@@ -75,6 +77,7 @@ __all__ = [
     "CEDD",
     "Classic",
     "ColorMoments",
+    "CompactVector",
     "DeepGrid",
     "DeepLarge",
     "DeepLargePeaks",

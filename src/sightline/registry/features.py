@@ -88,6 +88,13 @@ FEATURES: dict[str, FeatureEntry] = {
     "deep-large-peaks": _deep(
         "large:DeepLargePeaks", "strongest activations of middle layers, largest network", 1968
     ),
+    "compact": FeatureEntry(
+        "sightline.features.deep.compact:CompactVector",
+        "deep, deep-stages and deep-peaks in few numbers",
+        "deep",
+        768,
+        session_preference=_OTHER_DEEP,
+    ),
     "classic": FeatureEntry(
         "sightline.features.local.layout:Classic",
         "colours, textures and edges, and where they are",

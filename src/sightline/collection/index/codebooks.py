@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline._typing import RGB, Arrays
-from sightline.collection.index.options import FeatureRequest, IndexOptions
+from sightline.collection.index.options import FeatureRequest, IndexOptions, quick_feature
 from sightline.collection.index.plan import ToRead
 from sightline.compute.features import feature_class, fingerprint, load_feature
 from sightline.contracts import Compute, Done, Json, Part, PartDone, Progress, SerialMapper
@@ -76,16 +76,23 @@ def fit_missing(
     options: IndexOptions,
     pictures: Sequence[ToRead],
     progress: Progress,
-) -> tuple[FeatureRequest, ...]:
-    """Fit the features that have no codebook yet, on a sample of the pictures to be read."""
+) -> tuple[tuple[FeatureRequest, ...], list[str]]:
+    """Fit the features that have no codebook yet, on a sample of the pictures to be read.
+
+    Return the features that can be computed, and for each that needs more pictures what to do.
+    """
     todo = [w for w in options.features if not w.fingerprint]
     if not todo or not pictures:
-        return tuple(w for w in options.features if w.fingerprint)
-    sample = _sample(root, compute, options, pictures, progress)
-    fitted, arrays_of = [], _fitted(sample, todo, options.shards, compute)
+        return tuple(w for w in options.features if w.fingerprint), []
+    enough = [w for w in todo if len(pictures) >= _least(w)]
+    sample = _sample(root, compute, options, pictures, progress) if enough else []
+    enough = [w for w in enough if len(sample) >= _least(w)]
+    too_few = [_too_few(w, len(sample) or len(pictures)) for w in todo if w not in enough]
+    fitted, arrays_of = [], _fitted(sample, enough, options.shards, compute)
     for w in options.features:
         if w.fingerprint:
             fitted.append(w)
+        if w not in enough:
             continue
         progress.start(f"fit {w.name}", None)
         arrays = next(arrays_of)
@@ -93,7 +100,20 @@ def fit_missing(
         name = save_model(writer.store_folder.models, w.name, {"pictures": len(sample)}, arrays)
         writer.publish_codebook(name)
         fitted.append(_with_codebook(writer.store_folder.models, w, name, options.limits.side))
-    return tuple(fitted)
+    return tuple(fitted), too_few
+
+
+def _least(w: FeatureRequest) -> int:
+    """Return the fewest pictures that a feature can be fitted to."""
+    return int(getattr(feature_class(w.place), "least_pictures", 1))
+
+
+def _too_few(w: FeatureRequest, n: int) -> str:
+    return (
+        f"{w.name} is not computed: it is fitted to at least {_least(w)} pictures, and {n} can be "
+        "read for it. Add pictures and index again, or compute one that is not fitted: "
+        f"sightline index --features {quick_feature()}"
+    )
 
 
 def _fitted(

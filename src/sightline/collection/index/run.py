@@ -258,7 +258,7 @@ class IndexRun:
         self._lacks: dict[int, tuple[FeatureRequest, ...]] = {}
         if not self.options.features:
             return
-        features = codebooks.fit_missing(
+        features, too_few = codebooks.fit_missing(
             self.root,
             self.writer,
             self.compute,
@@ -266,6 +266,7 @@ class IndexRun:
             [*plan.read, *plan.describe],
             self.progress,
         )
+        self.problems += too_few
         self.options = replace(self.options, features=features)
         self._lacks = lacking_features(self._snapshot, plan.describe, features)
         needed = set(features) if plan.read else set(chain.from_iterable(self._lacks.values()))
