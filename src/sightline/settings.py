@@ -114,6 +114,11 @@ class Settings:
         """The setting `memory` in bytes."""
         return int(self.memory * 1e9)
 
+    @property
+    def quantised_bytes(self) -> int:
+        """What a server's rounded rows may take, which save time: a quarter of `memory`."""
+        return self.memory_bytes // 4
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -98,13 +98,11 @@ class Collection:
         self.root = root
         self.store_folder: StoreFolder = StoreFolder(store)
         self.store_folder.engine, self.store_folder.listed_rows = settings.engine, settings.ivf_rows
-        # Rounded rows save time, not memory: a quarter of what training may take.
-        self.store_folder.quantised_bytes = settings.memory_bytes // 4
+        self.store_folder.quantised_bytes = settings.quantised_bytes
         self.store_folder.starting_words = settings.starting_words
         self.store_folder.working_size = settings.working_size
         self.store_folder.language = check_language(settings.language)
-        self.settings = settings
-        self.origins = origins
+        self.settings, self.origins = settings, origins
 
     @classmethod
     def open(

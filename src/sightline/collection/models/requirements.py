@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,11 @@ from sightline.registry import NO_VECTORS
 from sightline.settings import Settings
 from sightline.store.folder import StoreFolder
 from sightline.vectors import Fingerprint
+
+if TYPE_CHECKING:
+    from sightline.collection.models.dataset import Dataset
+    from sightline.collection.models.text_model import TextModel
+    from sightline.collection.models.word_model import WordModel
 
 FOR_WORDS, FOR_SIMILARITY = "word models", "the similarity of pictures"
 # What similarity is learned from where pictures have no features and none is named.
@@ -217,3 +223,26 @@ def missing_for_regions(store_folder: StoreFolder, feature: str) -> MissingFeatu
     # Before index remembers to segment pictures, which would fail from then on.
     require()
     return MissingFeatures((name,), purpose="regions")
+
+
+def needed_features(named: Sequence[str], *in_use: WordModel | TextModel | None) -> list[str]:
+    """Return the features to load: the named ones, and those of models in use; none for all."""
+    if not named:
+        return []
+    prints = (f for model in in_use if model is not None for f in model.features)
+    return [*named, *(Fingerprint.parse(f).name for f in prints)]
+
+
+def fingerprints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
+    """Return the fingerprints of named features."""
+    if not names:
+        return None
+    prints = {Fingerprint.parse(f).name: f for f in dataset.views}
+    names = plugins.expanded(names)
+    missing = [n for n in names if n not in prints]
+    if missing:
+        raise UsageError(
+            f"The pictures have no feature {missing[0]!r} (they have: {', '.join(prints)}). "
+            f"Run: sightline index --features {','.join(dict.fromkeys([*prints, *names]))}"
+        )
+    return [prints[n] for n in names]

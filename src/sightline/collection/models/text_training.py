@@ -26,6 +26,7 @@ from sightline.collection.models.lifecycle import (
 )
 from sightline.collection.models.queries import picture_counts
 from sightline.collection.models.recipe import Fitted, Recipe
+from sightline.collection.models.requirements import fingerprints, needed_features
 from sightline.collection.models.saved_words import load_known
 from sightline.collection.models.selection import (
     best_recipe,
@@ -45,7 +46,7 @@ from sightline.collection.models.text_queries import (
     TextQueries,
     measure_candidate,
 )
-from sightline.collection.models.training import fingerprints, fit_twice, needed_features
+from sightline.collection.models.training import fit_twice
 from sightline.collection.models.trials import SelectionTask, TrialResult
 from sightline.collection.models.versions import TEXT
 from sightline.collection.models.word_model import WordModel, load_word_model

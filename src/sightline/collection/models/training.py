@@ -47,6 +47,7 @@ from sightline.collection.models.recipe import (
     ranker_spec,
 )
 from sightline.collection.models.remote import fit_remote, is_sharded
+from sightline.collection.models.requirements import fingerprints, needed_features
 from sightline.collection.models.saved_words import (
     JointVocabulary,
     SavedWord,
@@ -58,7 +59,7 @@ from sightline.collection.models.saved_words import (
 from sightline.collection.models.selection import Selection, select
 from sightline.collection.models.streaming import fit_streamed, select_streamed
 from sightline.collection.models.suspected import TagProbabilities
-from sightline.collection.models.text_model import FITS, TextModel, text_curve
+from sightline.collection.models.text_model import FITS, text_curve
 from sightline.collection.models.trials import TrialResult, note_rounds
 from sightline.collection.models.versions import WORDS
 from sightline.collection.models.word_model import (
@@ -71,13 +72,12 @@ from sightline.collection.models.word_model import (
     within_budget,
 )
 from sightline.contracts import Json, Mapper, Progress
-from sightline.errors import Interrupted, MissingExtra, NotBetter, UsageError
+from sightline.errors import Interrupted, MissingExtra, NotBetter
 from sightline.progress import NoProgress
 from sightline.registry import BY_DEFAULT, RANKERS
 from sightline.solvers.structural import course_summary
 from sightline.store.events import EventLog
 from sightline.store.folder import StoreFolder
-from sightline.vectors import Fingerprint
 from sightline.words.combination import Combination
 
 # The built-in rankers that are tried if none is named.
@@ -504,29 +504,6 @@ def _most_words(rankers: Sequence[str]) -> int:
     """Return the maximum number of words: more if each is only a point of a small space."""
     texts = all(ranker_spec(r).shared_space for r in rankers)
     return MOST_TEXT_WORDS if texts else MOST_WORDS
-
-
-def needed_features(named: Sequence[str], *in_use: WordModel | TextModel | None) -> list[str]:
-    """Return the features to load: the named ones, and those of models in use; none for all."""
-    if not named:
-        return []
-    prints = (f for model in in_use if model is not None for f in model.features)
-    return [*named, *(Fingerprint.parse(f).name for f in prints)]
-
-
-def fingerprints(dataset: Dataset, names: Sequence[str]) -> list[str] | None:
-    """Return the fingerprints of named features."""
-    if not names:
-        return None
-    prints = {Fingerprint.parse(f).name: f for f in dataset.views}
-    names = plugins.expanded(names)
-    missing = [n for n in names if n not in prints]
-    if missing:
-        raise UsageError(
-            f"The pictures have no feature {missing[0]!r} (they have: {', '.join(prints)}). "
-            f"Run: sightline index --features {','.join(dict.fromkeys([*prints, *names]))}"
-        )
-    return [prints[n] for n in names]
 
 
 def _learned_from(dataset: Dataset) -> NDArray[np.int64]:
