@@ -35,7 +35,12 @@ def test_suggested_hits_say_so_and_are_no_tags(visit: Visits, tmp_path: Path) ->
         expect(page.locator(".cutoff")).to_contain_text("probably do not fit")
         assert violations(page) == []
         visitor.grid.focus()
-        page.keyboard.press("Enter")
+        # Complaints come after the dialog: the test must not end before them.
+        with (
+            page.expect_console_message(lambda m: "/v1/where" in m.location["url"]),
+            page.expect_console_message(lambda m: "/words" in m.location["url"]),
+        ):
+            page.keyboard.press("Enter")
         why = page.get_by_role("dialog").locator(".why")
         expect(why).to_contain_text("Suggested by the network")
         expect(why.get_by_role("table")).to_have_count(0)

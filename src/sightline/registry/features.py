@@ -92,7 +92,6 @@ FEATURES: dict[str, FeatureEntry] = {
         "sightline.features.deep.compact:CompactVector",
         "deep, deep-stages and deep-peaks in few numbers",
         "deep",
-        768,
         session_preference=_OTHER_DEEP,
     ),
     "classic": FeatureEntry(
