@@ -84,7 +84,7 @@ def served(store_folder: StoreFolder) -> Iterator[Snapshot]:
         snapshot = reader.snapshot
         query = DenseQuery(FEATURE, np.ones(snapshot.length(FEATURE), np.float32))
         quantised, numbers = snapshot.quantised, snapshot.size() * len(query.weights)
-        # A query rounds only so many rows.
+        # One query rounds a limited number of rows.
         for _ in range(2 + numbers // ROUNDED_AT_ONCE):
             snapshot.top(query, 1)
         if quantised is None or quantised.n_bytes < numbers:

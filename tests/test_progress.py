@@ -55,7 +55,7 @@ def test_a_terminal_gets_a_bar(clock: Clock) -> None:
     assert out.getvalue().endswith("index: 21/200 in 100.0 s (0.2/s)\n")
 
 
-def test_elsewhere_one_line_at_the_end_of_what_is_soon_done() -> None:
+def test_without_a_terminal_one_line_at_the_end_of_what_is_soon_done() -> None:
     out = io.StringIO()
     bar = ProgressBar(out)
     bar.start("index", None)
@@ -65,7 +65,7 @@ def test_elsewhere_one_line_at_the_end_of_what_is_soon_done() -> None:
     assert out.getvalue().startswith("index: 5 in ")
 
 
-def test_elsewhere_lines_say_rate_and_time_left_ever_more_rarely(clock: Clock) -> None:
+def test_without_a_terminal_lines_say_rate_and_time_left_ever_more_rarely(clock: Clock) -> None:
     out = io.StringIO()
     bar = ProgressBar(out)
     bar.start("index", 72_000)

@@ -327,7 +327,7 @@ def test_rows_of_an_earlier_definition_stay_in_use(earlier: Collection) -> None:
     assert_kept(before, after)
     assert after[b"copy.jpg"]["deep"] == before[b"000.jpg"]["deep"]
     example = os.fsdecode(folder(earlier) / "000.jpg")
-    other = shutil.copy(example, folder(earlier).parent / "elsewhere.jpg")
+    other = shutil.copy(example, folder(earlier).parent / "copied.jpg")
     hits = earlier.search("", positive=[os.fspath(other)], feature="deep", compute=counting).hits
     assert {h.path for h in hits[:2]} == {b"000.jpg", b"copy.jpg"}
 

@@ -278,7 +278,7 @@ def test_a_compact_space_keeps_what_is_near_near() -> None:
     assert K[same].mean() > 2 * K[~same].mean()
     again = CompactSpace.from_arrays(space.to_arrays())
     assert np.array_equal(again.codes(views), space.codes(views))
-    # Pictures that are all alike have no directions, and a kernel all the same.
-    alike = (np.tile(views[0][:1], (5, 1)),)
-    flat = CompactSpace.of(alike)
-    assert np.isfinite(kernel_of_codes(flat.codes(alike), flat.codes(alike), 1.0)).all()
+    # Equal pictures have no directions, and a kernel all the same.
+    equal = (np.tile(views[0][:1], (5, 1)),)
+    flat = CompactSpace.of(equal)
+    assert np.isfinite(kernel_of_codes(flat.codes(equal), flat.codes(equal), 1.0)).all()

@@ -32,7 +32,7 @@ MOST_BYTES = 2 << 30
 # Bytes of weights beyond which blocks are drawn together, and how many.
 _CACHED_WEIGHTS, _ROUNDS = 16 << 20, 16
 # Bytes of rows beyond which a portion of triplets has pictures of its own, and their bytes; but at
-# least so many pictures, or there would be few others to learn from.
+# least `_FEWEST_AMONG` pictures, or there would be few others to learn from.
 _CACHED_ROWS, _PORTION_ROWS, _FEWEST_AMONG = 4 << 20, 1 << 20, 2_048
 # Bytes of rows that are read at a time, where they do not stay in memory.
 _READ_BYTES = 32 << 20

@@ -112,7 +112,7 @@ def draw_in_order(
     """Fill `query`, `plus` and `minus`, each block in the order of queries.
 
     The number of draws of each query is drawn first, so only a query's own are sorted: by `plus`,
-    or, where `few` is not 0, so many at a time.
+    or, where `few` is not 0, `few` at a time.
     """
     x = state[0]
     n_draws = np.zeros(len(usable), dtype=np.int64)

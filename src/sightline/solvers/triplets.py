@@ -12,7 +12,7 @@ first word, still in the cache: PAMIR takes a third of the time. After the paper
 it ranks as well, after a tenth of that a little worse.
 
 Two more departures keep a step as cheap with many words and pictures, where weights and rows do not
-fit the caches. With `rounds`, so many blocks are drawn at once, and the triplets of a query follow
+fit the caches. With `rounds`, that number of blocks is drawn at once, and the triplets of a query follow
 one another; for queries of one word each, which share no weights, nothing else changes. With
 `among`, triplets come in portions, each of pictures of its own: chunks of neighbours, drawn at
 random. A relevant picture of a query is drawn as often as before, and the other picture is one of
@@ -173,7 +173,7 @@ class TripletSampler:
         """Return pictures of which some fit a query and others do not, and its relevant ones.
 
         The last number is the chance of all their triplets, beside that of as many pictures in the
-        mean: portions of so much length draw each pair of a query and a picture alike.
+        mean: portions of that length draw each pair of a query and a picture equally often.
         """
         many, n_queries = -(-self.among // CHUNK), len(self.targets.queries)
         while True:

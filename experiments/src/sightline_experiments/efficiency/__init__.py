@@ -1,6 +1,6 @@
 """Label efficiency: how well a word is ranked that has 1, 2, 4 and more tags.
 
-Of the tags of each word so many are kept, drawn by several seeds; pictures without a tag are not
+That number of each word's tags is kept, drawn by several seeds; pictures without a tag are not
 learned from. The words that are measured have as many as the largest number, and the test pictures
 keep all their tags. `tags` draws, `methods` has what is compared.
 """

@@ -35,7 +35,7 @@ def with_few_tags(dataset: Dataset, n: int, seed: int) -> Dataset:
 
 
 def measured_words(s: TaggedSet, most: int) -> Bools:
-    """Return the words that have so many tags to keep, and a test picture."""
+    """Return the words that have at least that number of tags, and a test picture."""
     return (picture_counts(s.training.labels) >= most) & (picture_counts(s.test.labels) > 0)
 
 

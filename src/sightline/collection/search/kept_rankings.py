@@ -20,9 +20,9 @@ from sightline._typing import Ints
 from sightline.records import MatchKind, Top
 from sightline.store.snapshot import Snapshot
 
-# Of each version, at most so many rankings and bytes of them.
+# The most rankings of a version, and the most bytes of them.
 MOST, MOST_BYTES = 32, 64 << 20
-# A list that is read on is ranked so many times deeper than was asked for.
+# The factor by which a list that is read on is ranked deeper than was asked for.
 DEEPER = 8
 
 

@@ -473,6 +473,6 @@ def _between(
 _BARELY = np.float32(1e-3)
 # The factor by which the depth of reading grows where a sign moves pictures down.
 _DEEPER = 4
-# Where one of two lists is so many times shorter, its ids are looked up in the other.
+# A list that is shorter than another by this factor has its ids looked up in it.
 _FEWER = 8
 _NOTHING = Top(np.zeros(0, np.int64), np.zeros(0, np.float32))

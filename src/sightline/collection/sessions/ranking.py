@@ -34,7 +34,7 @@ def scores(
 ) -> tuple[Ints, Doubles]:
     """Return every picture that may appear, ids ascending, with its score.
 
-    Given `n`, only so many of the best and the judged ones are scored where a search engine (if the
+    Given `n`, only the best `n` and the judged ones are scored where a search engine (if the
     session began with pictures alone) or rounded rows can name them.
     """
     few = None if n is None else _few_scores(context, model, n, judged)

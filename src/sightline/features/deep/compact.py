@@ -41,7 +41,7 @@ class CompactVector:
     least_pictures : int
         Fewer say too little about as many directions, so that none are fitted to them.
     most_pictures : int
-        The directions are those of so many pictures at most.
+        The largest number of pictures that the directions are fitted to.
     """
 
     name = "compact"
