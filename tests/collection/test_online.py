@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +17,13 @@ from sightline.collection.models import online
 from sightline.collection.models.online import load_updated_model
 from sightline.collection.models.word_model import WordModel
 from sightline.compute.inline import InlineCompute
+from sightline.errors import StoreDamaged
 from sightline.measures.splits import HELD_OUT, fold_of
 from sightline.similarity.compact import CompactSpace, kernel_of_codes
 from sightline.store.engines import word_updates
 from sightline.store.engines.word_updates import UpdateCache
+from sightline.store.shards import open_arrays
+from sightline.store.writer import Writer
 from sightline.words.term_ids import term_id
 from tests.factories.photos import COLOURS, paint
 from tests.factories.servers import painted
@@ -232,6 +237,44 @@ def test_a_model_of_an_earlier_release_searches_without_updates(own: Collection)
         top = reader.snapshot.top(query, 200, None, plain.more)
     likely = dict(zip(top.ids.tolist(), plain.probability(query, top.scores), strict=True))
     assert all(likely[p] == pytest.approx(s, abs=1e-6) for p, s in before.items())
+
+
+def test_an_engine_which_holds_scores_as_published_is_not_asked(
+    own: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        pass
+
+    def top(*_: object) -> None:
+        raise Asked
+
+    with own.store_folder.reader() as reader:
+        monkeypatch.setattr(reader.snapshot, "engine", SimpleNamespace(top=top))
+        model = load_updated_model(reader)
+        assert model is not None
+        with pytest.raises(Asked):
+            reader.snapshot.top(model.query(red(model), [1.0]), 5)
+        own.judge("red").mark(negative=[untagged("red")[0]])
+        model = load_updated_model(reader)
+        assert model is not None
+        assert len(reader.snapshot.top(model.query(red(model), [1.0]), 5).ids) == 5
+
+
+def test_merged_segments_keep_codes(own: Collection) -> None:
+    own.judge("red").mark(negative=[untagged("red")[0]])
+    before = scores(own)
+    with Writer(own.store_folder, "test") as w:
+        assert w.compact(everything=True)
+    assert scores(own) == before
+
+
+def test_damaged_codes_are_refused(own: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(path: Path) -> dict[str, Any]:
+        return {n: a[:-1] if n == "codes" else a for n, a in open_arrays(path).items()}
+
+    monkeypatch.setattr("sightline.store.scores.open_arrays", cut)
+    with pytest.raises(StoreDamaged, match="does not hold the scores of"):
+        own.store_folder.reader()
 
 
 def test_the_update_is_kernel_ridge_on_what_the_model_got_wrong(own: Collection) -> None:

@@ -12,8 +12,8 @@ first word, still in the cache: PAMIR takes a third of the time. After the paper
 it ranks as well, after a tenth of that a little worse.
 
 Two more departures keep a step as cheap with many words and pictures, where weights and rows do not
-fit the caches. With `rounds`, that number of blocks is drawn at once, and the triplets of a query follow
-one another; for queries of one word each, which share no weights, nothing else changes. With
+fit the caches. With `rounds`, that number of blocks is drawn at once, and the triplets of a query
+follow one another; for queries of one word each, which share no weights, nothing else changes. With
 `among`, triplets come in portions, each of pictures of its own: chunks of neighbours, drawn at
 random. A relevant picture of a query is drawn as often as before, and the other picture is one of
 the same portion. On validation pictures of Corel5K, single words,
