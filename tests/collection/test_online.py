@@ -141,9 +141,13 @@ def test_a_word_that_a_session_was_saved_as_counts(own: Collection) -> None:
     first, second = untagged("blue")
     before = scores(own)
     session = own.judge(positive=[untagged("green")[0]])
-    session.mark(positive=[first])
+    other = untagged("red")[0]
+    session.mark(positive=[first], negative=[other])
     session.save_as("red")
-    assert scores(own)[second] > before.get(second, 0.0)
+    after = scores(own)
+    assert after[second] > before.get(second, 0.0)
+    # What the session judged not to fit does not have the word either.
+    assert after[other] < 0.1 < before[other]
 
 
 def test_search_why_and_describe_say_the_same(own: Collection) -> None:
